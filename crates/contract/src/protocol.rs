@@ -149,12 +149,23 @@ impl fmt::Display for Protocol {
 }
 
 impl std::str::FromStr for Protocol {
-    type Err = String;
+    type Err = UnknownProtocol;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|p| p.token() == text).ok_or_else(|| {
-            let known: Vec<_> = Self::ALL.iter().map(|p| p.token()).collect();
-            format!("unknown protocol `{text}`, expected one of {}", known.join(", "))
-        })
+    fn from_str(text: &str) -> Result<Self, UnknownProtocol> {
+        let known = Self::ALL.into_iter().find(|protocol| protocol.token() == text);
+        known.ok_or_else(|| UnknownProtocol(text.to_owned()))
     }
 }
+
+/// A text that is no protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownProtocol(String);
+
+impl fmt::Display for UnknownProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<_> = Protocol::ALL.iter().map(|protocol| protocol.token()).collect();
+        write!(f, "unknown protocol `{}`, expected one of {}", self.0, known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownProtocol {}

@@ -1,5 +1,7 @@
 //! Transport statistics that an endpoint reports: round trips, losses, congestion.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,27 +71,58 @@ impl TransportReport {
     /// Checks bounds that hold for every transport.
     ///
     /// # Errors
-    /// Returns the violated bound in words.
-    pub fn check(&self) -> Result<(), String> {
+    /// The violated bound.
+    pub fn check(&self) -> Result<(), Implausible> {
         let positive = [
             ("round_trip_min_ns", self.round_trip_min_ns),
             ("round_trip_ns", self.round_trip_ns),
             ("congestion_window", self.congestion_window),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == Some(0)) {
-            return Err(format!("`{name}` is 0, which no connection can have; omit an unknown value"));
+            return Err(Implausible::Zero { name });
         }
         if self.connections == 0 && *self != Self::default() {
-            return Err("values are reported without a connection".to_owned());
+            return Err(Implausible::NoConnection);
         }
         match (self.packets_lost, self.packets_sent) {
-            (Some(lost), Some(sent)) if lost > sent => {
-                Err(format!("{lost} packets were lost of {sent} that were sent"))
-            }
+            (Some(lost), Some(sent)) if lost > sent => Err(Implausible::LostMoreThanSent { lost, sent }),
             _ => Ok(()),
         }
     }
 }
+
+/// A bound that a transport report violates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Implausible {
+    /// A value that is positive for every connection is 0.
+    Zero {
+        /// Name of the value.
+        name: &'static str,
+    },
+    /// Values are reported without a connection.
+    NoConnection,
+    /// More packets were lost than sent.
+    LostMoreThanSent {
+        /// Lost packets.
+        lost: u64,
+        /// Sent packets.
+        sent: u64,
+    },
+}
+
+impl fmt::Display for Implausible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero { name } => {
+                write!(f, "`{name}` is 0, which no connection can have; omit an unknown value")
+            }
+            Self::NoConnection => f.write_str("values are reported without a connection"),
+            Self::LostMoreThanSent { lost, sent } => write!(f, "{lost} packets were lost of {sent} that were sent"),
+        }
+    }
+}
+
+impl std::error::Error for Implausible {}
 
 #[cfg(test)]
 mod tests {

@@ -115,10 +115,10 @@ impl fmt::Display for Bound {
 }
 
 impl FromStr for Bound {
-    type Err = String;
+    type Err = NotABound;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let error = || format!("`{text}` is not a bound such as `> 1`, `< 0.5` or `3 to 12`");
+    fn from_str(text: &str) -> Result<Self, NotABound> {
+        let error = || NotABound(text.to_owned());
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(error);
         if let Some(rest) = text.trim().strip_prefix('>') {
             number(rest).map(Self::Above)
@@ -131,6 +131,18 @@ impl FromStr for Bound {
         }
     }
 }
+
+/// A text that is no bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotABound(String);
+
+impl fmt::Display for NotABound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a bound such as `> 1`, `< 0.5` or `3 to 12`", self.0)
+    }
+}
+
+impl std::error::Error for NotABound {}
 
 impl Serialize for Bound {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -109,24 +109,34 @@ impl fmt::Display for PageName {
 }
 
 impl FromStr for PageName {
-    type Err = String;
+    type Err = UnknownPage;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UnknownPage> {
         let made = Self::ALL.into_iter().find(|page| page.token() == text);
-        made.or_else(|| PagePath::of(text).map(Self::own)).ok_or_else(|| {
-            let known: Vec<_> = Self::ALL.iter().map(|page| page.token()).collect();
-            format!(
-                "unknown page `{text}`, expected one of {}, or the path of a folder or of an archive (`.har`): `./{text}`",
-                known.join(", ")
-            )
-        })
+        made.or_else(|| PagePath::of(text).map(Self::own)).ok_or_else(|| UnknownPage(text.to_owned()))
     }
 }
 
-impl TryFrom<String> for PageName {
-    type Error = String;
+/// A text that is no page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPage(String);
 
-    fn try_from(text: String) -> Result<Self, String> {
+impl fmt::Display for UnknownPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, known) = (&self.0, PageName::ALL.map(|page| page.token()).join(", "));
+        write!(
+            f,
+            "unknown page `{text}`, expected one of {known}, or the path of a folder or of an archive (`.har`): `./{text}`"
+        )
+    }
+}
+
+impl std::error::Error for UnknownPage {}
+
+impl TryFrom<String> for PageName {
+    type Error = UnknownPage;
+
+    fn try_from(text: String) -> Result<Self, UnknownPage> {
         text.parse()
     }
 }
@@ -248,13 +258,16 @@ mod tests {
             assert_eq!(serde_json::to_value(page).unwrap(), page.token());
             assert_eq!(page.token().parse(), Ok(page));
         }
-        assert!("small-11".parse::<PageName>().unwrap_err().contains("small-10, small-20"));
+        assert!("small-11".parse::<PageName>().unwrap_err().to_string().contains("small-10, small-20"));
         let folder: PageName = "./my-site".parse().unwrap();
         assert_eq!(serde_json::to_value(folder).unwrap(), "./my-site");
         assert_eq!(serde_json::from_str::<PageName>("\"./my-site\"").unwrap(), folder);
         let archive: PageName = "./saved.har".parse().unwrap();
         assert!(matches!(archive, PageName::Archive(_)) && matches!(folder, PageName::Folder(_)));
-        assert!("saved.har".parse::<PageName>().unwrap_err().ends_with("`./saved.har`"), "a path has a slash");
+        assert!(
+            "saved.har".parse::<PageName>().unwrap_err().to_string().ends_with("`./saved.har`"),
+            "a path has a slash"
+        );
         assert!(PageName::Today.is_made() && !archive.is_made() && !folder.is_made());
     }
 

@@ -37,6 +37,7 @@ mod pace;
 pub mod pages;
 pub mod pki;
 mod progress;
+mod results_error;
 mod run;
 pub mod spec;
 pub mod store;

@@ -158,7 +158,7 @@ fn usable(report: Option<&TransportReport>, side: Side) -> Result<&TransportRepo
     if report.connections == 0 {
         return Err(Missing::NoConnection { side });
     }
-    report.check().map_err(|detail| Missing::ImplausibleReport { side, detail })?;
+    report.check().map_err(|error| Missing::ImplausibleReport { side, detail: error.to_string() })?;
     Ok(report)
 }
 

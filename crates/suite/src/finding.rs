@@ -1,5 +1,7 @@
 //! Results of a case's steps.
 
+use std::fmt;
+
 /// The reason why a case did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
@@ -20,6 +22,14 @@ impl Stop {
     /// A case that cannot run.
     pub fn skip(why: impl Into<String>) -> Self {
         Self::NotApplicable(why.into())
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(reason) | Self::Hung(reason) | Self::NotApplicable(reason) => f.write_str(reason),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod material;
 mod pair;
 mod report;
 pub mod schema;
+mod set_up_error;
 mod stage;
 mod verify;
 
@@ -104,8 +105,8 @@ fn check_some(
     let Ok(description) = described else { return report };
     let stage = match Stage::set(endpoint, description, reference, scratch, limits.step) {
         Ok(stage) => stage,
-        Err(reason) => {
-            note(CaseResult::of_suite("the suite can be set up", Verdict::Failed(reason)));
+        Err(error) => {
+            note(CaseResult::of_suite("the suite can be set up", Verdict::Failed(error.to_string())));
             return report;
         }
     };

@@ -9,6 +9,8 @@ use rcgen::{
 use wirelab_model::page::CONTENT_TYPES;
 use wirelab_model::pattern;
 
+use crate::set_up_error::SetUpError;
+
 /// The name in the certificate.
 pub const SERVER_NAME: &str = "server.wirelab.test";
 
@@ -35,12 +37,13 @@ pub struct Material {
 
 impl Material {
     /// Creates the files below a folder.
-    pub fn make(folder: &Path) -> Result<Self, String> {
-        Self::try_make(folder)
-            .map_err(|error| format!("creating certificates and documents in {}: {error}", folder.display()))
+    pub fn make(folder: &Path) -> Result<Self, SetUpError> {
+        Self::try_make(folder).map_err(|error| {
+            SetUpError::new(format!("creating certificates and documents in {}", folder.display()), error)
+        })
     }
 
-    fn try_make(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+    fn try_make(folder: &Path) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let documents = folder.join("documents");
         fs::create_dir_all(&documents)?;
         for size in DOCUMENTS {

@@ -12,6 +12,7 @@ use wirelab_model::spec::Feature;
 
 use crate::finding::{Finding, Stop};
 use crate::material::Material;
+use crate::set_up_error::SetUpError;
 
 /// Maximum number of log lines in the reason of a failure.
 const LOG_LINES: usize = 6;
@@ -64,12 +65,11 @@ impl Stage {
         reference: &Endpoint,
         scratch: &Path,
         patience: Duration,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetUpError> {
         let scratch = scratch.join(format!("suite-{}", endpoint.name));
         let scratch = std::path::absolute(&scratch).unwrap_or(scratch);
-        let of_reference = wirelab_lab::endpoints::describe(reference).map_err(|error| {
-            format!("the reference endpoint `{}` does not describe itself: {error}", reference.name)
-        })?;
+        let of_reference = wirelab_lab::endpoints::describe(reference)
+            .map_err(|error| SetUpError::new(format!("asking the reference endpoint `{}`", reference.name), error))?;
         let material = Material::make(&scratch.join("material"))?;
         Ok(Self {
             subject: Party { endpoint: endpoint.clone(), description },

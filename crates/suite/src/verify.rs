@@ -7,7 +7,7 @@ use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Feature, Resumpt
 use wirelab_model::transport::TransportReport;
 
 use crate::conversation::Run;
-use crate::finding::{Finding, demand};
+use crate::finding::{Finding, Stop, demand};
 
 /// Checks counts, sizes, statuses, connections, handshakes and times against the spec.
 pub fn records(spec: &ClientSpec, run: &Run, samples: &[Sample]) -> Finding {
@@ -23,8 +23,7 @@ pub fn records(spec: &ClientSpec, run: &Run, samples: &[Sample]) -> Finding {
     counts(run, samples)?;
     for (number, sample) in samples.iter().enumerate() {
         demand(sample.is_ok(), || format!("expected every request to succeed; record {number} is {sample:?}"))?;
-        exchange(spec, run, sample)
-            .map_err(|why| crate::finding::Stop::broken(format!("record {number}: {why}; {sample:?}")))?;
+        exchange(spec, run, sample).map_err(|stop| Stop::broken(format!("record {number}: {stop}; {sample:?}")))?;
     }
     if let Some(report) = &run.transport {
         transport(report, samples)?;
@@ -56,22 +55,19 @@ fn protocol(spec: &ClientSpec, run: &Run) -> Finding {
     })
 }
 
-fn exchange(spec: &ClientSpec, run: &Run, sample: &Sample) -> Result<(), String> {
+fn exchange(spec: &ClientSpec, run: &Run, sample: &Sample) -> Finding {
     let same = |what: &str, wanted: u64, is: u64| {
-        if wanted == is { Ok(()) } else { Err(format!("expected {what} to be {wanted}; it is {is}")) }
+        demand(wanted == is, || format!("expected {what} to be {wanted}; it is {is}"))
     };
     same("bytes_out", spec.request.body_size, sample.bytes_out)?;
     if let Some(expect) = &spec.request.expect {
         same("bytes_in", expect.body_size, sample.bytes_in)?;
         let status = spec.protocol.is_http().then_some(expect.status);
-        if sample.status != status {
-            return Err(format!("expected the status to be {status:?}"));
-        }
+        demand(sample.status == status, || format!("expected the status to be {status:?}"))?;
     }
-    if sample.last_byte_ns > run.window_ns {
-        return Err(format!("expected the window ({} ns) to last until the last byte", run.window_ns));
-    }
-    Ok(())
+    demand(sample.last_byte_ns <= run.window_ns, || {
+        format!("expected the window ({} ns) to last until the last byte", run.window_ns)
+    })
 }
 
 /// Checks that a client's transport statistics, if any, cover the connections of its records; persistent connections

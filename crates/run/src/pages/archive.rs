@@ -2,7 +2,7 @@
 //! of an archive gets a server that replays its responses.
 
 use std::collections::hash_map::{self, HashMap};
-use std::fs;
+use std::{fmt, fs};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -99,6 +99,46 @@ pub fn complete(plan: &mut Plan) -> Result<Vec<Warning>, RunError> {
     Ok(warnings)
 }
 
+/// Why a file is no archive of a page.
+#[derive(Debug)]
+enum ArchiveError {
+    /// It is not an HTTP Archive.
+    NotAnArchive(serde_json::Error),
+    /// It has no requests.
+    NoRequests,
+    /// None of its entries is a document.
+    NoDocument,
+    /// The response of the document cannot be replayed.
+    DocumentLeftOut { url: Url, what: &'static str },
+    /// The first entry that is not a redirect is not a document.
+    NotADocument { url: Url, status: u16, kind: String },
+    /// It has more hosts than a page may have.
+    TooManyHosts(Vec<String>),
+}
+
+impl fmt::Display for ArchiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SAVE: &str = "Save it with the bodies of responses and without the cache; docs/pages.md says how";
+        match self {
+            Self::NotAnArchive(error) => write!(f, "it is not an HTTP Archive (HAR 1.2): {error}"),
+            Self::NoRequests => f.write_str("the archive has no requests"),
+            Self::NoDocument => {
+                f.write_str("no entry of the archive is a document: every entry is a redirect, or not a GET")
+            }
+            Self::DocumentLeftOut { url, what } => write!(f, "its document, {url}, is {what}. {SAVE}"),
+            Self::NotADocument { url, status, kind } => {
+                write!(f, "the first entry that is not a redirect, {url}, is not a document: status {status}, `{kind}`")
+            }
+            Self::TooManyHosts(hosts) => write!(
+                f,
+                "the archive has {} hosts, but a page may have {MOST_HOSTS}: {}. Block some of them when you save it",
+                hosts.len(),
+                hosts.join(", ")
+            ),
+        }
+    }
+}
+
 impl Archive {
     /// Reads an archive.
     ///
@@ -108,19 +148,18 @@ impl Archive {
         let refused = |why: String| RunError::Refused { why: format!("the page `{}`: {why}", path.as_str()) };
         let text =
             fs::read_to_string(path.path()).map_err(|error| refused(format!("cannot read the archive: {error}")))?;
-        Self::of(&text).map_err(refused)
+        Self::of(&text).map_err(|error| refused(error.to_string()))
     }
 
     /// Parses the text of an archive.
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, ArchiveError> {
         // The file may begin with a byte order mark.
-        let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!("it is not an HTTP Archive (HAR 1.2): {error}"))?;
+        let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(ArchiveError::NotAnArchive)?;
         let parsed = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
         // Other schemes never left the browser.
         let mut sent = parsed.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
         if sent.peek().is_none() {
-            return Err("the archive has no requests".to_owned());
+            return Err(ArchiveError::NoRequests);
         }
         let mut archive =
             Self { hosts: Vec::new(), document: String::new(), answers: Vec::new(), left_out: IndexMap::new() };
@@ -136,14 +175,10 @@ impl Archive {
             }
         }
         if archive.document.is_empty() {
-            return Err("no entry of the archive is a document: every entry is a redirect, or not a GET".to_owned());
+            return Err(ArchiveError::NoDocument);
         }
         match archive.hosts.len() {
-            count if count > MOST_HOSTS as usize => Err(format!(
-                "the archive has {count} hosts, but a page may have {MOST_HOSTS}: {}. Block some of them when you \
-                 save it",
-                archive.hosts.join(", ")
-            )),
+            count if count > MOST_HOSTS as usize => Err(ArchiveError::TooManyHosts(archive.hosts)),
             _ => Ok(archive),
         }
     }
@@ -187,19 +222,15 @@ fn document(
     url: &Url,
     entry: &Entry,
     replayable: &Result<(String, Content), &'static str>,
-) -> Result<(String, String), String> {
-    const SAVE: &str = "Save it with the bodies of responses and without the cache; docs/pages.md says how";
+) -> Result<(String, String), ArchiveError> {
     let (host, content) = match replayable {
         Ok(replayable) => replayable,
-        Err(what) => return Err(format!("its document, {url}, is {what}. {SAVE}")),
+        Err(what) => return Err(ArchiveError::DocumentLeftOut { url: url.clone(), what }),
     };
     let kind = kind(entry);
     match kind.split(';').next().unwrap_or_default().trim() {
         "text/html" | "application/xhtml+xml" if content.status == 200 => Ok((host.clone(), content.path.clone())),
-        _ => Err(format!(
-            "the first entry that is not a redirect, {url}, is not a document: status {}, `{kind}`",
-            content.status
-        )),
+        _ => Err(ArchiveError::NotADocument { url: url.clone(), status: content.status, kind: kind.to_owned() }),
     }
 }
 
@@ -292,7 +323,8 @@ mod tests {
     }
 
     fn of(entries: Vec<Value>) -> Result<Archive, String> {
-        Archive::of(&json!({ "log": { "version": "1.2", "entries": entries } }).to_string())
+        let text = json!({ "log": { "version": "1.2", "entries": entries } }).to_string();
+        Archive::of(&text).map_err(|error| error.to_string())
     }
 
     #[test]

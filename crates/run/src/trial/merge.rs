@@ -9,6 +9,7 @@ use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 use wirelab_model::timeline::TimelineRecord;
 
+use crate::results_error::ResultsError;
 use crate::spec::{Files, results_of};
 use crate::trial::results::{self, Results};
 
@@ -16,11 +17,11 @@ use crate::trial::results::{self, Results};
 ///
 /// # Errors
 /// If a client wrote no valid results; the message has its number.
-pub(crate) fn read(files: &Files, played: &mut TimelineRecord) -> Result<Results, String> {
+pub(crate) fn read(files: &Files, played: &mut TimelineRecord) -> Result<Results, ResultsError> {
     let mut all = Samples::default();
     for (number, client) in (0..).zip(&mut played.clients) {
         let Results::Samples(samples) = of_client(files, number, Recording::Samples)? else {
-            return Err(format!("number {number}: it wrote no samples"));
+            return Err(ResultsError::of_client(number)(ResultsError::NoSamples));
         };
         client.first_connection = all.add(samples, client.from_ns);
     }
@@ -31,7 +32,7 @@ pub(crate) fn read(files: &Files, played: &mut TimelineRecord) -> Result<Results
 ///
 /// # Errors
 /// If a client wrote no valid results; the message has its number.
-pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portion]) -> Result<Results, String> {
+pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portion]) -> Result<Results, ResultsError> {
     let (mut all, mut histograms) = (Samples::default(), Vec::new());
     for (number, portion) in (0..).zip(portions) {
         match of_client(files, number, recording)? {
@@ -43,25 +44,24 @@ pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portio
             }
             Results::Histograms(one) => {
                 let values = wirelab_stats::summarise_histograms(&one, portion.window_ns)
-                    .map_err(|why| format!("number {number}: {why}"))?;
+                    .map_err(|error| ResultsError::of_client(number)(error.into()))?;
                 (portion.requests, portion.failed) = (one.requests, one.errors.values().sum());
                 portion.response_median_ns = median(&values);
                 histograms.push(*one);
             }
-            Results::Loads(_) => return Err(format!("number {number}: it loads pages, which clients do not share")),
+            Results::Loads(_) => return Err(ResultsError::of_client(number)(ResultsError::SharedPage)),
         }
     }
     if recording == Recording::Histograms { merge_histograms(&histograms) } else { Ok(all.sorted()) }
 }
 
-fn merge_histograms(histograms: &[Histograms]) -> Result<Results, String> {
-    let merged = wirelab_stats::merge_histograms(histograms).map_err(|error| error.to_string())?;
-    Ok(Results::Histograms(Box::new(merged)))
+fn merge_histograms(histograms: &[Histograms]) -> Result<Results, ResultsError> {
+    Ok(Results::Histograms(Box::new(wirelab_stats::merge_histograms(histograms)?)))
 }
 
-fn of_client(files: &Files, number: u32, recording: Recording) -> Result<Results, String> {
+fn of_client(files: &Files, number: u32, recording: Recording) -> Result<Results, ResultsError> {
     let path: PathBuf = results_of(files, number);
-    results::read(&path, recording).map_err(|why| format!("number {number}: {why}"))
+    results::read(&path, recording).map_err(ResultsError::of_client(number))
 }
 
 fn median(values: &Values) -> Option<u64> {

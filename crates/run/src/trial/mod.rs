@@ -39,6 +39,7 @@ use wirelab_stats::timeline;
 
 use crate::error::RunError;
 use crate::limits::Limits;
+use crate::results_error::ResultsError;
 use crate::spec::{self, Files};
 use crate::store::folder::Folder;
 use crate::store::journal::timestamp;
@@ -173,7 +174,7 @@ impl TrialContext<'_> {
             }
             None => results::read(&self.files.results, cell.job.load.recording),
         };
-        let results = read.map_err(|problem| unreadable(cell, problem))?;
+        let results = read.map_err(|error| unreadable(cell, &error))?;
         // Check loads first: the reason of a failed load is more specific than the checks below.
         if let Results::Loads(loads) = &results {
             verify::loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
@@ -193,7 +194,7 @@ impl TrialContext<'_> {
         let mut values = match &results {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
-                .map_err(|problem| unreadable(cell, problem))?,
+                .map_err(|error| unreadable(cell, &error.into()))?,
             Results::Loads(loads) => wirelab_stats::pages(loads),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
@@ -291,8 +292,9 @@ pub(crate) fn observers(names: &[String]) -> Result<Vec<Box<dyn Observer>>, RunE
     names.iter().map(|name| wirelab_observe::create(name).ok_or_else(|| unknown(name))).collect()
 }
 
-fn unreadable(cell: &Cell, problem: String) -> TrialAbort {
-    TrialAbort::failed(Blame::Client, Reason::Unreadable { client: cell.job.client.clone(), problem })
+fn unreadable(cell: &Cell, error: &ResultsError) -> TrialAbort {
+    let (client, problem) = (cell.job.client.clone(), error.to_string());
+    TrialAbort::failed(Blame::Client, Reason::Unreadable { client, problem })
 }
 
 fn remove(path: &Path) -> Result<(), RunError> {

@@ -10,6 +10,8 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 
+use crate::results_error::ResultsError;
+
 /// Measurements of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Results {
@@ -37,39 +39,34 @@ const LARGEST_HISTOGRAMS: u64 = 64 << 20;
 ///
 /// # Errors
 /// If the file is missing or does not match the spec. The client is to blame; the text names the position.
-pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, String> {
-    let file = File::open(path).map_err(|error| format!("its results file cannot be opened: {error}"))?;
+pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, ResultsError> {
+    let file = File::open(path).map_err(ResultsError::Open)?;
     match recording {
         Recording::Samples => records(BufReader::new(file), LONGEST_LINE).map(Results::Samples),
         Recording::Loads => records(BufReader::new(file), LONGEST_LOAD).map(Results::Loads),
         Recording::Histograms => {
             let mut text = String::new();
-            let read = file.take(LARGEST_HISTOGRAMS).read_to_string(&mut text);
-            read.map_err(|error| format!("its results file cannot be read: {error}"))?;
-            let histograms = serde_json::from_str(&text);
-            histograms.map(Results::Histograms).map_err(|error| format!("its results are not histograms: {error}"))
+            file.take(LARGEST_HISTOGRAMS).read_to_string(&mut text).map_err(ResultsError::Read)?;
+            serde_json::from_str(&text).map(Results::Histograms).map_err(ResultsError::NotHistograms)
         }
     }
 }
 
-fn records<T: DeserializeOwned>(mut lines: impl BufRead, longest: u64) -> Result<Vec<T>, String> {
+fn records<T: DeserializeOwned>(mut lines: impl BufRead, longest: u64) -> Result<Vec<T>, ResultsError> {
     let mut records = Vec::new();
     let mut line = Vec::new();
     loop {
         line.clear();
         let number = records.len() + 1;
-        let length = (&mut lines)
-            .take(longest)
-            .read_until(b'\n', &mut line)
-            .map_err(|error| format!("its results file cannot be read: {error}"))?;
+        let length = (&mut lines).take(longest).read_until(b'\n', &mut line).map_err(ResultsError::Read)?;
         if length == 0 {
             return Ok(records);
         }
         if number > MOST_RECORDS {
-            return Err(format!("it wrote more than {MOST_RECORDS} records; use `recording = \"histograms\"`"));
+            return Err(ResultsError::TooManyRecords { limit: MOST_RECORDS });
         }
-        let record = serde_json::from_slice(&line)
-            .map_err(|error| format!("line {number} of its results is not a record: {error}"))?;
+        let record =
+            serde_json::from_slice(&line).map_err(|source| ResultsError::NotARecord { line: number, source })?;
         records.push(record);
     }
 }
@@ -83,14 +80,15 @@ mod tests {
         let samples = |text: &[u8]| records::<Sample>(text, LONGEST_LINE);
         let good = r#"{"intended_ns":0,"start_ns":0,"first_byte_ns":1,"last_byte_ns":2,"bytes_out":0,"bytes_in":3,"connection":0}"#;
         assert_eq!(samples(format!("{good}\n{good}\n").as_bytes()).unwrap().len(), 2);
-        let error = samples(format!("{good}\n{{}}\n").as_bytes()).unwrap_err();
+        let error = samples(format!("{good}\n{{}}\n").as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("line 2 of its results"), "{error}");
         let endless = "x".repeat(100_000);
-        assert!(samples(endless.as_bytes()).unwrap_err().starts_with("line 1"));
+        assert!(samples(endless.as_bytes()).unwrap_err().to_string().starts_with("line 1"));
     }
 
     #[test]
     fn a_missing_file_is_an_error() {
-        assert!(read(Path::new("/nonexistent/results"), Recording::Samples).unwrap_err().contains("cannot be opened"));
+        let error = read(Path::new("/nonexistent/results"), Recording::Samples).unwrap_err();
+        assert!(error.to_string().contains("cannot be opened"), "{error}");
     }
 }

@@ -49,17 +49,21 @@ pub const fn both(deadline_ns: u64) -> Timeouts {
     Timeouts { connect_ns: deadline_ns, request_ns: deadline_ns }
 }
 
-/// Runs the client under test. Returns its records, or the reason why its check request was not in time.
+/// The check request was not in time: the sentence about it.
+pub struct NotInTime(pub String);
+
+/// Runs the client under test.
 pub fn records(
     stage: &Stage,
     pair: &Pair,
     port: u16,
     in_window: impl FnOnce(),
-) -> Finding<Result<Vec<Sample>, String>> {
+) -> Finding<Result<Vec<Sample>, NotInTime>> {
     let spec = ClientSpec { port, ..pair.client.clone() };
     let run = match run_client(stage, &stage.subject, &json(&spec), in_window)? {
         Answer::Error(kind @ (ErrorKind::Timeout | ErrorKind::Lost), message) => {
-            return Ok(Err(format!("expected the check request to succeed; it ended with `{kind}`: {message}")));
+            let reason = format!("expected the check request to succeed; it ended with `{kind}`: {message}");
+            return Ok(Err(NotInTime(reason)));
         }
         other => pair.accepted(Role::Client, other)?,
     };
@@ -130,7 +134,7 @@ fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
         let server = pair.serve(stage)?;
         let samples = match records(stage, &pair, server.port, || {})? {
             Ok(samples) => samples,
-            Err(why) => return Ok(Try::TooShort(why)),
+            Err(NotInTime(why)) => return Ok(Try::TooShort(why)),
         };
         server.stop(true)?;
         let all: Vec<_> = samples.iter().map(|sample| sample.error).collect();
@@ -173,7 +177,7 @@ fn killed(stage: &Stage, protocol: Protocol) -> Finding {
         let port = server.port;
         let samples = match records(stage, &pair, port, || server.kill())? {
             Ok(samples) => samples,
-            Err(why) => return Ok(Try::TooShort(why)),
+            Err(NotInTime(why)) => return Ok(Try::TooShort(why)),
         };
         if samples.first().is_some_and(Sample::is_ok) {
             return Ok(Try::TooShort("the answer was there before the server was killed".to_owned()));

@@ -16,7 +16,7 @@ use crate::pair::{Pair, sha256};
 use crate::stage::Stage;
 use crate::verify;
 
-use super::deadlines::{Try, both, in_time, records};
+use super::deadlines::{NotInTime, Try, both, in_time, records};
 
 /// A change of the expectation, so that the response to the check request differs from it.
 struct Wrong {
@@ -185,7 +185,8 @@ fn against(stage: &Stage, protocol: Protocol, fault: Fault, kinds: &[ErrorKind])
         pair.client.extent = Extent::Requests(2);
         pair
     };
-    let start = |good| Hostile::start(protocol, fault, good, &stage.material).map_err(Stop::skip);
+    let start =
+        |good| Hostile::start(protocol, fault, good, &stage.material).map_err(|error| Stop::skip(error.to_string()));
     match fault {
         Fault::NoAlpn => {
             let peer = start(0)?;
@@ -197,7 +198,7 @@ fn against(stage: &Stage, protocol: Protocol, fault: Fault, kinds: &[ErrorKind])
             let peer = start(1)?;
             match records(stage, &pair, peer.port, || {})? {
                 Ok(samples) => all_failed(&samples, kinds).map(|()| Try::Right),
-                Err(why) => Ok(Try::TooShort(why)),
+                Err(NotInTime(why)) => Ok(Try::TooShort(why)),
             }
         }),
         _ => {

@@ -19,7 +19,7 @@ use wirelab_model::spec::Feature;
 
 use crate::case::Case;
 use crate::cases::exchange::{answers, sentence};
-use crate::finding::{Finding, Stop};
+use crate::finding::{Finding, Stop, demand};
 use crate::material::{Material, PAGE_FILE, SERVER_NAME};
 use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
@@ -46,7 +46,7 @@ fn types(stage: &Stage, protocol: Protocol) -> Finding {
         let path = format!("/page.{ending}");
         let asked = ask(&stage.material, protocol, server.port, &path);
         let answer = asked.map_err(|error| Stop::broken(format!("expected an answer to GET {path}; {error}")))?;
-        judge(&answer, kind).map_err(|words| Stop::broken(format!("GET {path}: {words}")))?;
+        judge(&answer, kind).map_err(|stop| Stop::broken(format!("GET {path}: {stop}")))?;
     }
     server.stop(true)?;
     Ok(())
@@ -91,27 +91,24 @@ fn exchange(stream: &mut (impl Read + Write), request: &str) -> io::Result<Vec<u
 }
 
 /// Demands status, content type, length and body.
-fn judge(answer: &[u8], kind: &str) -> Result<(), String> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or("expected a whole head")?;
+fn judge(answer: &[u8], kind: &str) -> Finding {
+    let end =
+        answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(|| Stop::broken("expected a whole head"))?;
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
     let (status, fields) = head.split_once("\r\n").unwrap_or((&head, ""));
     let field = |name: &str| {
         let mut fields = fields.lines().filter_map(|line| line.split_once(':'));
         fields.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     };
-    let is = |what: &str, found: Option<&str>, wanted: &str| match found == Some(wanted) {
-        true => Ok(()),
-        false => Err(format!("expected {what} {wanted}; it is {}", found.unwrap_or("absent"))),
+    let is = |what: &str, found: Option<&str>, wanted: &str| {
+        demand(found == Some(wanted), || format!("expected {what} {wanted}; it is {}", found.unwrap_or("absent")))
     };
     is("status", status.split(' ').nth(1), "200")?;
     // Parameters may follow, as `; charset=utf-8` does.
     let found = field("content-type").and_then(|value| value.split(';').next()).map(str::trim);
     is("content-type", found, kind)?;
     is("content-length", field("content-length"), &PAGE_FILE.to_string())?;
-    match answer[end + 4..] == pattern::body(PAGE_FILE) {
-        true => Ok(()),
-        false => Err("the body is not that of the file".to_owned()),
-    }
+    demand(answer[end + 4..] == pattern::body(PAGE_FILE), || "the body is not that of the file".to_owned())
 }
 
 #[cfg(test)]
@@ -132,7 +129,7 @@ mod tests {
             (head.replace("content-length", "x"), "expected content-length 500"),
             (head.replace("200 OK", "404 Not Found"), "expected status 200; it is 404"),
         ] {
-            let message = judge(&answer(&changed), "text/css").unwrap_err();
+            let message = judge(&answer(&changed), "text/css").unwrap_err().to_string();
             assert!(message.contains(words), "{message}");
         }
         assert!(judge(&answer(head)[..300], "text/css").is_err());

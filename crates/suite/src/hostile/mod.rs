@@ -21,6 +21,7 @@ use wirelab_model::protocol::Protocol;
 
 use crate::material::Material;
 use crate::pair::LOCALHOST;
+use crate::set_up_error::SetUpError;
 
 /// Size of a correct response in bytes. The response is the pattern whatever the request asks for, except in gRPC.
 pub const BODY: usize = 1_000;
@@ -80,14 +81,16 @@ pub struct Hostile {
 
 impl Hostile {
     /// Starts a server that answers `good` connections correctly and misbehaves on all later ones.
-    pub fn start(protocol: Protocol, fault: Fault, good: u32, material: &Material) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("starting a hostile server: {error}");
-        let listener = TcpListener::bind(SocketAddr::new(LOCALHOST, 0)).map_err(|error| failed(&error))?;
-        let port = listener.local_addr().map_err(|error| failed(&error))?.port();
+    pub fn start(protocol: Protocol, fault: Fault, good: u32, material: &Material) -> Result<Self, SetUpError> {
+        const ATTEMPT: &str = "starting a hostile server";
+        let listener =
+            TcpListener::bind(SocketAddr::new(LOCALHOST, 0)).map_err(|error| SetUpError::new(ATTEMPT, error))?;
+        let port = listener.local_addr().map_err(|error| SetUpError::new(ATTEMPT, error))?.port();
         let tls = match protocol.alpn() {
-            Some(alpn) => {
-                Some(tls::config(material, (fault != Fault::NoAlpn).then_some(alpn)).map_err(|e| failed(&e))?)
-            }
+            Some(alpn) => Some(
+                tls::config(material, (fault != Fault::NoAlpn).then_some(alpn))
+                    .map_err(|error| SetUpError::new(ATTEMPT, error))?,
+            ),
             None => None,
         };
         let stop = Arc::new(AtomicBool::new(false));

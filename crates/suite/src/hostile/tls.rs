@@ -15,7 +15,7 @@ use crate::material::Material;
 pub type Config = Arc<ServerConfig>;
 
 /// Creates the configuration, with or without an ALPN identifier.
-pub fn config(material: &Material, alpn: Option<&str>) -> Result<Config, Box<dyn std::error::Error>> {
+pub fn config(material: &Material, alpn: Option<&str>) -> Result<Config, Box<dyn std::error::Error + Send + Sync>> {
     let chain: Vec<_> = CertificateDer::pem_file_iter(&material.certificate)?.collect::<Result<_, _>>()?;
     let key = PrivateKeyDer::from_pem_file(&material.key)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
