@@ -9,6 +9,7 @@ use wirelab_model::study::Figure;
 
 use crate::Input;
 use crate::layout::{level_title, sentence};
+use crate::no_requests::NoRequests;
 use crate::numbers::Scale;
 
 /// A figure.
@@ -32,7 +33,7 @@ pub(crate) struct Row {
     /// The level.
     pub label: String,
     /// The distribution of its requests.
-    pub requests: Result<Boxed, String>,
+    pub requests: Result<Boxed, NoRequests>,
     /// The median total time of the cell, summed over pooled cells; `None` if a cell has no value.
     pub total: Option<f64>,
 }
@@ -137,7 +138,7 @@ fn title(figure: &Figure, cell: &Cell) -> String {
 }
 
 /// The requests of all these cells as one distribution; cells without requests are skipped.
-fn together(input: &Input, cells: &[usize]) -> Result<Boxed, String> {
+fn together(input: &Input, cells: &[usize]) -> Result<Boxed, NoRequests> {
     let mut counts = BTreeMap::<u64, u64>::new();
     let mut missing = None;
     for cell in cells {
@@ -149,7 +150,7 @@ fn together(input: &Input, cells: &[usize]) -> Result<Boxed, String> {
         }
     }
     let counts: Vec<_> = counts.into_iter().collect();
-    Boxed::of(&counts).ok_or_else(|| missing.unwrap_or_else(|| "no request succeeded".to_owned()))
+    Boxed::of(&counts).ok_or_else(|| missing.unwrap_or(NoRequests::NoneSucceeded))
 }
 
 /// The columns of a plot in text.

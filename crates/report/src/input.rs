@@ -8,6 +8,8 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::table::{Design, Table};
 use wirelab_stats::analysis::{Analysis, CellAnalysis, Compared, Estimate};
 
+use crate::no_requests::NoRequests;
+
 /// The complete input of a report. All of it comes from the run folder, or from an imported table.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
@@ -26,7 +28,7 @@ pub struct Input<'a> {
     /// The declarations of every metric that the run may have measured.
     pub metrics: &'a [&'a Metric],
     /// The pooled response times of a cell by its number, or the reason for their absence.
-    pub pooled: &'a dyn Fn(usize) -> Result<Pooled, String>,
+    pub pooled: &'a dyn Fn(usize) -> Result<Pooled, NoRequests>,
     /// A typical load of a cell by its number; `None` if its client loads no pages, or no load succeeded.
     pub typical_load: &'a dyn Fn(usize) -> Option<PageLoad>,
     /// The film of a typical load of a cell by its number, with its pictures (JPEG); `None` if no load was filmed.

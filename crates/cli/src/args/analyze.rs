@@ -1,5 +1,6 @@
 //! Arguments of `wirelab analyze`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -69,12 +70,24 @@ pub struct AnalyzeArgs {
 }
 
 /// Parses `NAME=VALUE`.
-fn pair(text: &str) -> Result<(String, String), String> {
+fn pair(text: &str) -> Result<(String, String), NotAPair> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("`{text}` is not of the form NAME=VALUE, such as `h1=h1_ms`")),
+        _ => Err(NotAPair(text.to_owned())),
     }
 }
+
+/// A text that is not of the form `NAME=VALUE`.
+#[derive(Debug)]
+struct NotAPair(String);
+
+impl fmt::Display for NotAPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not of the form NAME=VALUE, such as `h1=h1_ms`", self.0)
+    }
+}
+
+impl std::error::Error for NotAPair {}
 
 /// [`wirelab_model::metric::Better`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::nearest::nearest;
 use wirelab_model::table::Taken;
 use wirelab_plan::table::{Mapping, MetricMapping, PUBLISHED, read};
-use wirelab_report::Input;
+use wirelab_report::{Input, NoRequests};
 
 use crate::args::AnalyzeArgs;
 use crate::commands::report::formatted;
@@ -33,7 +33,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
     let manifest = &measured.manifest;
     let (study, plan, design) = (&manifest.study, &manifest.plan, measured.table.design);
     let analysis = wirelab_stats::analyse_table(study, plan, &measured.records, &metrics, design);
-    let pooled = |_| Err("a table has no samples of single requests".to_owned());
+    let pooled = |_| Err(NoRequests::Table);
     let input = Input {
         manifest,
         table: Some(&measured.table),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -92,12 +93,30 @@ fn missing(what: &'static str, seen: impl Into<String>, remedy: impl Into<String
     Finding { what, state: State::Missing, seen: seen.into(), remedy: remedy.into() }
 }
 
-fn read(path: &str) -> std::result::Result<String, String> {
-    fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(|error| format!("cannot read {path}: {error}"))
+/// A file of the kernel that tells nothing.
+enum Unreadable {
+    /// It cannot be read.
+    File(String, io::Error),
+    /// It holds no number.
+    NoNumber(String),
 }
 
-fn number(path: &str) -> std::result::Result<u64, String> {
-    read(path)?.parse().map_err(|_| format!("{path} holds no number"))
+impl From<Unreadable> for String {
+    fn from(unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::File(path, error) => format!("cannot read {path}: {error}"),
+            Unreadable::NoNumber(path) => format!("{path} holds no number"),
+        }
+    }
+}
+
+fn read(path: &str) -> std::result::Result<String, Unreadable> {
+    let text = fs::read_to_string(path).map_err(|error| Unreadable::File(path.to_owned(), error))?;
+    Ok(text.trim().to_owned())
+}
+
+fn number(path: &str) -> std::result::Result<u64, Unreadable> {
+    read(path)?.parse().map_err(|_| Unreadable::NoNumber(path.to_owned()))
 }
 
 fn cores() -> usize {

@@ -170,7 +170,7 @@ fn described(target: &Target, protocol: Protocol, head: &Head) -> Discovery {
         server: head.values("server").next().map(str::to_owned),
         alt_svc: head.values("alt-svc").flat_map(alt_svc).collect(),
         https_record: https_record(&target.host, target.port)
-            .map_or_else(|not_measured| Offers::NotMeasured { not_measured }, Offers::Listed),
+            .map_or_else(|error| Offers::NotMeasured { not_measured: error.to_string() }, Offers::Listed),
     }
 }
 

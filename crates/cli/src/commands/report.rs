@@ -9,7 +9,7 @@ use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Work};
-use wirelab_report::{Input, Pooled};
+use wirelab_report::{Input, NoRequests, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
 
@@ -111,24 +111,24 @@ fn typical<'a>(run: &'a Run, cell: usize, metric: &str) -> Option<(f64, &'a Tria
 
 /// The response times of all successful requests in the successful trials of a cell; otherwise the reason for having
 /// none.
-fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
+fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, NoRequests> {
     let is_page = |cell: &Cell| matches!(cell.job.work, Work::Page(_));
     if run.manifest().plan.cells.get(cell).is_some_and(is_page) {
-        return Err("its client is a browser, which records page loads instead of single requests".to_owned());
+        return Err(NoRequests::BrowserClient);
     }
     let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
     let mut trials = 0;
     let mut counts = BTreeMap::<u64, u64>::new();
     for record in run.trials().iter().filter(successful) {
         trials += 1;
-        for sample in run.samples(record).map_err(|error| error.to_string())?.iter().filter(|sample| sample.is_ok()) {
+        for sample in run.samples(record).map_err(NoRequests::unreadable)?.iter().filter(|sample| sample.is_ok()) {
             *counts.entry(sample.response_ns()).or_default() += 1;
         }
-        if let Some(histograms) = run.histograms(record).map_err(|error| error.to_string())? {
-            for (value, count) in wirelab_stats::response_counts(&histograms).map_err(|error| error.to_string())? {
+        if let Some(histograms) = run.histograms(record).map_err(NoRequests::unreadable)? {
+            for (value, count) in wirelab_stats::response_counts(&histograms).map_err(NoRequests::unreadable)? {
                 *counts.entry(value).or_default() += count;
             }
         }
     }
-    Pooled::from_counts(trials, counts).ok_or_else(|| "no request succeeded".to_owned())
+    Pooled::from_counts(trials, counts).ok_or(NoRequests::NoneSucceeded)
 }

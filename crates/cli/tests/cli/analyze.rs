@@ -153,7 +153,7 @@ fn analysis(measured: &Measured) -> Analysis {
 /// Every form of the report of a table.
 fn reports(measured: &Measured) -> Vec<String> {
     let metrics: Vec<&Metric> = measured.metrics.iter().collect();
-    let pooled = |_| Err("none".to_owned());
+    let pooled = |_| Err(wirelab_report::NoRequests::Table);
     let input = Input {
         manifest: &measured.manifest,
         table: Some(&measured.table),

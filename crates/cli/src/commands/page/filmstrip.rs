@@ -48,7 +48,7 @@ pub fn picture(at: f64) -> String {
 pub fn json(number: usize, cell: &Cell) -> Json {
     match &cell.film {
         None => Json::Null,
-        Some(Err(reason)) => json!({ "not_measured": reason }),
+        Some(Err(reason)) => json!({ "not_measured": reason.to_string() }),
         Some(Ok(Film { speed_index, complete, shots })) => json!({
             "speed_index_ms": tenths(*speed_index),
             "complete_ms": tenths(*complete),

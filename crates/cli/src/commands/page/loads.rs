@@ -1,6 +1,7 @@
 //! The loads of the command: one at a time, every cell once per block, in random order.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,6 +12,7 @@ use wirelab_browser::{Browser, Load, Page, Session, Setup, Trouble};
 use wirelab_lab::Guard;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::protocol::Protocol;
+use wirelab_model::reason::Reason;
 use wirelab_run::Pace;
 
 use crate::args::PageArgs;
@@ -27,7 +29,30 @@ pub struct Cell {
     /// The loads, in the order of time.
     pub loads: Vec<Load>,
     /// The film, or the reason why it is missing; `None` without `--filmstrip`.
-    pub film: Option<Result<Film, String>>,
+    pub film: Option<Result<Film, NoFilm>>,
+}
+
+/// Why a cell has no film.
+#[derive(Debug)]
+pub enum NoFilm {
+    /// No load gave a sample, so none was filmed.
+    NoSample,
+    /// The filmed load failed.
+    LoadFailed(Reason),
+    /// The pictures make no film.
+    NotDeveloped(String),
+    /// The browser failed.
+    Browser(String),
+}
+
+impl fmt::Display for NoFilm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSample => f.write_str("no load gave a sample"),
+            Self::LoadFailed(reason) => write!(f, "the filmed load failed: {reason}"),
+            Self::NotDeveloped(why) | Self::Browser(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Cell {
@@ -138,7 +163,7 @@ pub fn save(
 pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) {
     for cell in cells {
         if cell.samples() == 0 {
-            cell.film = Some(Err("no load gave a sample".to_owned()));
+            cell.film = Some(Err(NoFilm::NoSample));
             continue;
         }
         pace.wait(stop);
@@ -153,14 +178,14 @@ pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: 
             Ok((session, load)) => {
                 running.insert(cell.key(), session);
                 Some(match &load.outcome {
-                    Outcome::Ok => film(&load.frames).map_err(|why| why.to_string()),
+                    Outcome::Ok => film(&load.frames).map_err(|error| NoFilm::NotDeveloped(error.to_string())),
                     Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => {
-                        Err(format!("the filmed load failed: {reason}"))
+                        Err(NoFilm::LoadFailed(reason.clone()))
                     }
                 })
             }
             Err(Trouble::Stopped) => return,
-            Err(Trouble::Failed { reason, .. }) => Some(Err(reason)),
+            Err(Trouble::Failed { reason, .. }) => Some(Err(NoFilm::Browser(reason.to_string()))),
         };
     }
 }

@@ -1,5 +1,7 @@
 //! The result of the loads: a spread for each metric, and everything as JSON.
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 use wirelab_browser::{Browser, METRICS};
@@ -21,6 +23,24 @@ pub struct Spread {
     pub max: f64,
 }
 
+/// Why a metric has no spread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotMeasured {
+    /// No load gave a sample.
+    NoSample,
+    /// The samples do not have the metric, for this reason.
+    InSamples(String),
+}
+
+impl fmt::Display for NotMeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSample => "no load gave a sample",
+            Self::InSamples(reason) => reason,
+        })
+    }
+}
+
 impl Spread {
     fn of(numbers: &[f64]) -> Option<Self> {
         let sorted = quantile::sorted(numbers);
@@ -29,13 +49,13 @@ impl Spread {
 }
 
 /// The spread of a metric, or the reason why it is missing.
-pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, String> {
+pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, NotMeasured> {
     let samples = || cell.loads.iter().filter(|load| load.outcome == Outcome::Ok);
     let values: Vec<&Value> = samples().filter_map(|load| load.values.get(metric)).collect();
     let numbers: Vec<f64> = values.iter().filter_map(|value| value.number()).collect();
     Spread::of(&numbers).ok_or_else(|| {
         let reason = values.iter().find_map(|value| value.reason());
-        reason.unwrap_or_else(|| "no load gave a sample".to_owned())
+        reason.map_or(NotMeasured::NoSample, NotMeasured::InSamples)
     })
 }
 
@@ -80,7 +100,7 @@ pub fn json(
 fn summary(cell: &Cell, metric: &str) -> Json {
     match spread(cell, metric) {
         Ok(Spread { median, min, max }) => json!({ "median": median, "min": min, "max": max }),
-        Err(reason) => json!({ "not_measured": reason }),
+        Err(reason) => json!({ "not_measured": reason.to_string() }),
     }
 }
 

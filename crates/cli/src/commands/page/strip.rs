@@ -47,7 +47,7 @@ pub fn page(cells: &[Cell]) -> String {
                 rows,
                 "<tr><th scope=\"row\"><b>{title}</b>{url}</th><td colspan=\"{}\">not measured: {}</td></tr>",
                 moments.len(),
-                escaped(reason)
+                escaped(&reason.to_string())
             ),
         };
     }
