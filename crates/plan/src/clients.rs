@@ -3,11 +3,13 @@
 use wirelab_model::plan::{Job, Target, Work};
 use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Schedule};
 
+use crate::error::StudyError;
+
 /// Rejects workloads that several clients cannot share.
 ///
 /// # Errors
 /// If the workload cannot be divided; the message says what to change.
-pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
+pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, StudyError> {
     let clients = job.load.clients;
     if clients == 1 {
         return Ok(job);
@@ -18,7 +20,9 @@ pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
         ("mesh", job.sidecar().is_some(), "all clients would share one sidecar"),
     ];
     if let Some((key, _, why)) = undivided.into_iter().find(|(_, is_set, _)| *is_set) {
-        return Err(format!("`clients` is {clients} beside `{key}`, but {why}; leave one of them out"));
+        return Err(StudyError::new(format!(
+            "`clients` is {clients} beside `{key}`, but {why}; leave one of them out"
+        )));
     }
     let part = |key: &str, whole: u64| {
         let clients = u64::from(clients);
@@ -26,20 +30,20 @@ pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
         let nearest = if below == 0 { format!("{above}") } else { format!("{below} or {above}") };
         match whole % clients {
             0 => Ok(()),
-            _ => Err(format!(
+            _ => Err(StudyError::new(format!(
                 "`{key}` is {whole}, which {clients} clients cannot share equally; set `{key}` to {nearest}, or change \
                  `clients`"
-            )),
+            ))),
         }
     };
     match job.load.schedule {
         Schedule::Closed { workers, .. } => part("workers", workers.into())?,
         Schedule::Open { arrivals: Arrivals::Poisson, .. } => {}
         Schedule::Open { arrivals: Arrivals::Uniform, .. } => {
-            return Err(format!(
+            return Err(StudyError::new(format!(
                 "`arrivals` is `uniform`, but {clients} clients that begin together would send {clients} requests at the \
                  same moment; set it to `poisson`, whose parts add up to one Poisson process"
-            ));
+            )));
         }
     }
     if let Extent::Requests(requests) = job.load.extent {
@@ -60,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    fn of(toml: &str) -> Result<Job, String> {
+    fn of(toml: &str) -> Result<Job, StudyError> {
         crate::job(&toml::from_str(&format!("protocol = 'h2'\n{toml}")).unwrap())
     }
 
@@ -91,7 +95,7 @@ mod tests {
             ("clients = 0", "`clients` is 0, but must be from 1 to 500"),
             ("clients = 2\nsite = 'https://example.org'", "beside `site`"),
         ] {
-            let why = of(toml).unwrap_err();
+            let why = of(toml).unwrap_err().to_string();
             assert!(why.contains(words), "{toml}: {why}");
         }
     }

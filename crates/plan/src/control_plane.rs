@@ -5,43 +5,47 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Settings};
 use wirelab_model::spec::Resumption;
 
+use crate::error::StudyError;
+
 /// Name of the control-plane endpoint, or `None` if the setting is absent.
 ///
 /// # Errors
 /// If another setting contradicts it; the message says what to change.
-pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
+pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<Option<String>, StudyError> {
     let Some(name) = &settings.control_plane else { return Ok(None) };
     if !protocol.is_grpc() {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`control_plane` is `{name}`, but the protocol is {protocol}; only gRPC clients (grpc, grpcc) use it"
-        ));
+        )));
     }
     if settings.mesh.is_some() {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`control_plane` is `{name}`, but `mesh` is set too, and sidecars choose the servers themselves; remove one"
-        ));
+        )));
     }
     if settings.network != Some(Network::Overlay) {
-        return Err(format!("`control_plane` is `{name}`, which needs pods; set `network = \"overlay\"` as well"));
+        return Err(StudyError::new(format!(
+            "`control_plane` is `{name}`, which needs pods; set `network = \"overlay\"` as well"
+        )));
     }
     if settings.connections == Some(Connections::PerRequest) {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`connections` is `per-request`, so the client would ask the control plane ({name}) before each request; \
              set it to a number"
-        ));
+        )));
     }
     if protocol.is_secure() && settings.resumption.is_some_and(|resumption| resumption != Resumption::None) {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`resumption` is set beside `control_plane` ({name}), but its clients decide themselves when to open \
              connections; remove it"
-        ));
+        )));
     }
     match settings.address {
         None | Some(Address::Service) => Ok(Some(name.clone())),
-        Some(_) => Err(format!(
+        Some(_) => Err(StudyError::new(format!(
             "`address` is set beside `control_plane` ({name}), which sends clients the addresses of all servers; \
              remove one"
-        )),
+        ))),
     }
 }
 
@@ -49,7 +53,7 @@ pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<O
 mod tests {
     use wirelab_model::plan::{Job, Reach};
 
-    fn of(toml: &str) -> Result<Job, String> {
+    fn of(toml: &str) -> Result<Job, StudyError> {
         crate::job(&toml::from_str(toml).unwrap())
     }
 
@@ -77,7 +81,7 @@ mod tests {
             (format!("{pods}\nconnections = 'per-request'"), "`per-request`"),
             (format!("{}\nresumption = 'resume'", pods.replace("grpcc", "grpc")), "`resumption` is set"),
         ] {
-            let why = of(&toml).unwrap_err();
+            let why = of(&toml).unwrap_err().to_string();
             assert!(why.contains(words), "{toml}: {why}");
         }
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use wirelab_model::settings::Settings;
 use wirelab_model::study::Factor;
 
+use crate::error::StudyError;
 use crate::words;
 
 /// Name of a level that is written as a value: text verbatim (including sizes), numbers and truth values as in JSON.
@@ -27,14 +28,14 @@ pub(crate) fn level_names(factor: &Factor) -> Vec<String> {
 ///
 /// # Errors
 /// If a level's value is invalid for the setting; the message names the level.
-pub(crate) fn levels(name: &str, factor: &Factor) -> Result<Vec<(String, Settings)>, String> {
+pub(crate) fn levels(name: &str, factor: &Factor) -> Result<Vec<(String, Settings)>, StudyError> {
     match factor {
         Factor::Levels(levels) => Ok(levels.iter().map(|(level, set)| (level.clone(), set.clone())).collect()),
         Factor::Values(values) => values
             .iter()
             .map(|value| match one_setting(name, value) {
                 Ok(settings) => Ok((level_name(value), settings)),
-                Err((message, _)) => Err(format!("level `{}`: {message}", level_name(value))),
+                Err((message, _)) => Err(StudyError::new(format!("level `{}`: {message}", level_name(value)))),
             })
             .collect(),
     }

@@ -4,6 +4,8 @@ use wirelab_model::link::{Link, preset};
 use wirelab_model::network::{Address, Network, PLACEMENTS, Servers};
 use wirelab_model::settings::Settings;
 
+use crate::error::StudyError;
+
 /// Topology of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hosts {
@@ -16,7 +18,7 @@ pub(crate) struct Hosts {
 ///
 /// # Errors
 /// If the settings contradict each other; says what to change.
-pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, String> {
+pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, StudyError> {
     let network = settings.network.unwrap_or_default();
     let near = Servers { near: 1, far: 0 };
     let servers = settings.servers.unwrap_or(match network {
@@ -29,19 +31,19 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
     let address = settings.address.unwrap_or(if is_service { Address::Service } else { Address::Server });
     if network == Network::Direct && (servers != Servers::ONE || address != Address::Server) {
         let key = if servers == Servers::ONE { "address" } else { "servers" };
-        return Err(format!("`{key}` needs nodes and pods; set `network = \"overlay\"` as well"));
+        return Err(StudyError::new(format!("`{key}` needs nodes and pods; set `network = \"overlay\"` as well")));
     }
     if several && address == Address::Server {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`address` is `server`, but there are {}; set it to `service` or `headless`",
             servers.count()
-        ));
+        )));
     }
     if network == Network::Overlay && preset(placement).is_none() && !PLACEMENTS.contains(&placement) {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`network = \"overlay\"` needs a link between the nodes, but the placement `{placement}` has none; set \
              `placement` to `same-node` or `lan`, for example"
-        ));
+        )));
     }
     Ok(Hosts { network, servers, address })
 }
@@ -50,19 +52,18 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
 ///
 /// # Errors
 /// If the topology has no interfaces of its own, or the emulated link rules offloads out.
-pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link>) -> Result<Option<bool>, String> {
+pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link>) -> Result<Option<bool>, StudyError> {
     let Some(on) = settings.offloads else { return Ok(None) };
     let Some(link) = link else {
-        return Err(
-            "`offloads` needs emulated hosts; set `placement` to one with a link, for example `same-node`".to_owned()
-        );
+        return Err(StudyError::new(
+            "`offloads` needs emulated hosts; set `placement` to one with a link, for example `same-node`",
+        ));
     };
     if on && network == Network::Direct && !link.is_wire() {
-        return Err(
+        return Err(StudyError::new(
             "`offloads` is true, but the link emulator takes packets only as a wire carries them; leave it out, or \
-             use `network = \"overlay\"`, whose pods have interfaces of their own"
-                .to_owned(),
-        );
+             use `network = \"overlay\"`, whose pods have interfaces of their own",
+        ));
     }
     Ok(Some(on))
 }
@@ -71,7 +72,7 @@ pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link
 mod tests {
     use super::*;
 
-    fn of(toml: &str) -> Result<Hosts, String> {
+    fn of(toml: &str) -> Result<Hosts, StudyError> {
         let settings: Settings = toml::from_str(toml).unwrap();
         hosts(&settings, settings.placement.as_deref().unwrap_or("local"))
     }
@@ -104,8 +105,10 @@ mod tests {
         assert_eq!(of(true, Network::Direct, Some(&wire)), Ok(Some(true)));
         assert_eq!(of(true, Network::Overlay, Some(&emulated)), Ok(Some(true)));
         assert_eq!(of(false, Network::Direct, Some(&emulated)), Ok(Some(false)));
-        assert!(of(true, Network::Direct, Some(&emulated)).unwrap_err().contains("`network = \"overlay\"`"));
-        assert!(of(false, Network::Direct, None).unwrap_err().contains("`same-node`"));
+        assert!(
+            of(true, Network::Direct, Some(&emulated)).unwrap_err().to_string().contains("`network = \"overlay\"`")
+        );
+        assert!(of(false, Network::Direct, None).unwrap_err().to_string().contains("`same-node`"));
         assert_eq!(offloads(&Settings::default(), Network::Direct, None), Ok(None));
     }
 
@@ -117,7 +120,7 @@ mod tests {
             ("network = 'overlay'\nplacement = 'lan'\nservers = '2 far'\naddress = 'server'", "`service`"),
             ("network = 'overlay'", "`lan`"),
         ] {
-            let why = of(toml).unwrap_err();
+            let why = of(toml).unwrap_err().to_string();
             assert!(why.contains(remedy), "{toml}: {why}");
         }
     }

@@ -15,6 +15,7 @@ use wirelab_model::units::{Size, Span};
 use crate::clients::with_divisible_clients;
 use crate::control_plane::control_plane;
 use crate::corpus;
+use crate::error::StudyError;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
 use crate::mesh::mesh;
@@ -28,15 +29,17 @@ use crate::site::site;
 ///
 /// # Errors
 /// If the protocol is missing, or settings contradict each other; the message says what to change.
-pub fn job(settings: &Settings) -> Result<Job, String> {
+pub fn job(settings: &Settings) -> Result<Job, StudyError> {
     if let Some((_, message)) = out_of_range(settings) {
-        return Err(message);
+        return Err(StudyError::new(message));
     }
-    let protocol = settings.protocol.ok_or("no protocol is set; set it in `[workload]` or `[factors]`")?;
+    let protocol = settings
+        .protocol
+        .ok_or_else(|| StudyError::new("no protocol is set; set it in `[workload]` or `[factors]`"))?;
     let endpoint = settings.endpoint.clone().unwrap_or_else(|| BUILTIN.to_owned());
     let page = page(settings, protocol)?;
     if page.is_none() && settings.recording == Some(Recording::Loads) {
-        return Err("`recording` is `loads`, which only a `page` has".to_owned());
+        return Err(StudyError::new("`recording` is `loads`, which only a `page` has"));
     }
     let work = match page {
         Some(page) => Work::Page(LoadedPage {
@@ -104,7 +107,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
 ///
 /// # Errors
 /// If the protocol does not support the exchange.
-fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, String> {
+fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, StudyError> {
     const NOTHING: Size = Size(0);
     // The size of a remote page is unknown before the response.
     let payload = if settings.site.is_some() { NOTHING } else { settings.payload.unwrap_or(Size(1024)) };
@@ -114,7 +117,9 @@ fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, String>
         _ => Exchange::Echo,
     };
     let foreign = |exchange: &str, whose: &str| {
-        Err(format!("`exchange` is `{exchange}`, which {protocol} does not have; it belongs to {whose}"))
+        Err(StudyError::new(format!(
+            "`exchange` is `{exchange}`, which {protocol} does not have; it belongs to {whose}"
+        )))
     };
     let (exchange, request_size, response_size) = match settings.exchange.unwrap_or(default) {
         Exchange::Heron if protocol.is_http() || protocol.is_grpc() => {
@@ -123,10 +128,10 @@ fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, String>
         }
         Exchange::Heron => return foreign("heron", "HTTP and gRPC"),
         other if protocol.is_grpc() => {
-            return Err(format!(
+            return Err(StudyError::new(format!(
                 "`exchange` is `{}`, which {protocol} does not have; it has `heron` only",
                 other.token()
-            ));
+            )));
         }
         Exchange::Redirect if !protocol.is_http() => return foreign("redirect", "HTTP"),
         Exchange::Redirect => (Exchange::Redirect, NOTHING, NOTHING),
@@ -147,12 +152,12 @@ fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, String>
 ///
 /// # Errors
 /// If servers that lack this protocol have no other one on the same port.
-fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Protocol>, String> {
+fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Protocol>, StudyError> {
     let Some(lacks) = settings.server_lacks else { return Ok(None) };
     let other = match lacks {
         Protocol::H1 | Protocol::H3 => Protocol::H2,
         Protocol::H2 => Protocol::H1,
-        other => return Err(format!("`server_lacks` is `{other}`, but must be `h1`, `h2` or `h3`")),
+        other => return Err(StudyError::new(format!("`server_lacks` is `{other}`, but must be `h1`, `h2` or `h3`"))),
     };
     Ok((lacks == protocol).then_some(other))
 }
@@ -166,11 +171,12 @@ fn reach(
     address: Address,
     mesh: Option<String>,
     control_plane: Option<String>,
-) -> Result<Reach, String> {
+) -> Result<Reach, StudyError> {
     let resolves_again = settings.resolve_again.unwrap_or(false);
     if resolves_again && address != Address::Headless {
-        return Err("`resolve_again` is true, but clients connect to an address; set `address = \"headless\"` as well"
-            .to_owned());
+        return Err(StudyError::new(
+            "`resolve_again` is true, but clients connect to an address; set `address = \"headless\"` as well",
+        ));
     }
     let indirect = mesh.map(Reach::Mesh).or(control_plane.map(Reach::ControlPlane));
     Ok(indirect.unwrap_or(match address {
@@ -195,7 +201,7 @@ fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {
     }
 }
 
-fn schedule(settings: &Settings) -> Result<Schedule, String> {
+fn schedule(settings: &Settings) -> Result<Schedule, StudyError> {
     if let Some(rate) = settings.rate {
         let arrivals = settings.arrivals.unwrap_or(Arrivals::Poisson);
         return Ok(Schedule::Open { rate_per_s: rate.0, arrivals });
@@ -206,9 +212,9 @@ fn schedule(settings: &Settings) -> Result<Schedule, String> {
         (Some(pause), None) => Pause::Fixed { ns: pause.nanos() },
         (Some(min), Some(max)) => Pause::Uniform { min_ns: min.nanos(), max_ns: max.nanos() },
         (None, Some(_)) => {
-            return Err(
-                "`pause_max` is set without `pause`; set the shortest pause, for example `pause = \"0 ms\"`".to_owned()
-            );
+            return Err(StudyError::new(
+                "`pause_max` is set without `pause`; set the shortest pause, for example `pause = \"0 ms\"`",
+            ));
         }
     };
     Ok(Schedule::Closed { workers: settings.workers.unwrap_or(1), pause })
@@ -315,7 +321,7 @@ mod tests {
             ("protocol = 'tcp'\nexchange = 'heron'", "`heron`, which tcp does not have; it belongs to HTTP and gRPC"),
             ("protocol = 'grpc'\nexchange = 'files'", "`files`, which grpc does not have; it has `heron` only"),
         ] {
-            let message = job(&toml::from_str(toml).unwrap()).unwrap_err();
+            let message = job(&toml::from_str(toml).unwrap()).unwrap_err().to_string();
             assert!(message.contains(words), "{message}");
         }
     }
@@ -367,7 +373,12 @@ mod tests {
         assert_eq!(schedule("rate = '500/s'\nworkers = 9"), open);
         let pause = Pause::Uniform { min_ns: 0, max_ns: 2_000_000 };
         assert_eq!(schedule("pause = '0 ms'\npause_max = '2 ms'"), Schedule::Closed { workers: 1, pause });
-        assert!(job(&toml::from_str("protocol = 'h1'\npause_max = '2 ms'").unwrap()).unwrap_err().contains("`pause`"));
+        assert!(
+            job(&toml::from_str("protocol = 'h1'\npause_max = '2 ms'").unwrap())
+                .unwrap_err()
+                .to_string()
+                .contains("`pause`")
+        );
     }
 
     #[test]

@@ -4,19 +4,21 @@ use wirelab_model::link::{Link, PRESETS, preset};
 use wirelab_model::nearest::did_you_mean;
 use wirelab_model::settings::{Part, Settings};
 
+use crate::error::StudyError;
+
 /// The link between client and server, or `None` if the placement has no emulated link.
 ///
 /// # Errors
 /// If a setting shapes the link of a placement without one.
-pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>, String> {
+pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>, StudyError> {
     let Some(preset) = preset(placement) else {
         let Some(key) = settings.first_that_needs(Part::Link) else { return Ok(None) };
         let names = PRESETS.map(|preset| preset.name);
         let meant = did_you_mean(placement, names);
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`{key}` shapes a link, but the placement `{placement}` has none{meant}; set `placement` to one of {}",
             names.join(", ")
-        ));
+        )));
     };
     let base = preset.link;
     Ok(Some(Link {
@@ -56,7 +58,7 @@ mod tests {
     #[test]
     fn a_placement_without_a_link_rejects_link_settings() {
         let settings = Settings { loss: Some(Share(0.01)), ..Settings::default() };
-        let why = link(&settings, "multi-a").unwrap_err();
+        let why = link(&settings, "multi-a").unwrap_err().to_string();
         assert!(
             why.starts_with("`loss` shapes a link, but the placement `multi-a` has none, did you mean `multi-az`;"),
             "{why}"

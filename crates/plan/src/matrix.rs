@@ -84,8 +84,7 @@ fn workload(study: &Study) -> Settings {
 fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
     let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), workload(study))];
     for (name, factor) in &study.factors {
-        let levels =
-            factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;
+        let levels = factor::levels(name, factor).map_err(|error| error.at(steps!["factors", name]))?;
         let mut longer = Vec::with_capacity(combinations.len() * levels.len());
         for (names, numbers, settings) in combinations {
             for (number, (level, set)) in levels.iter().enumerate() {
@@ -107,12 +106,11 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
         }
         let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
         let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
-        let job = job(&settings).and_then(|job| timeline::with_timeline(job, study.timeline.as_ref())).map_err(
-            |message| {
+        let job =
+            job(&settings).and_then(|job| timeline::with_timeline(job, study.timeline.as_ref())).map_err(|error| {
                 let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-                StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
-            },
-        )?;
+                error.when(&format!("the cell `{}` cannot be run", names.join(" ")))
+            })?;
         cells.push(Cell { levels, twin_of: None, job });
     }
     Ok(cells)

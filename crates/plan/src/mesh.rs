@@ -4,32 +4,36 @@ use wirelab_model::network::{Address, Network};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::Settings;
 
+use crate::error::StudyError;
+
 /// Name of the sidecar endpoint, or `None` if the setting is absent.
 ///
 /// # Errors
 /// If another setting contradicts it; the message says what to change.
-pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
+pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<String>, StudyError> {
     let Some(mesh) = &settings.mesh else { return Ok(None) };
     if !matches!(protocol, Protocol::H1c | Protocol::H2c | Protocol::Grpcc) {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`mesh` is `{mesh}`, but sidecars can handle requests of h1c, h2c and grpcc only, not {protocol}; change \
              `protocol`, or remove `mesh`"
-        ));
+        )));
     }
     if settings.network != Some(Network::Overlay) {
-        return Err(format!("`mesh` is `{mesh}`, which needs pods; set `network = \"overlay\"` as well"));
+        return Err(StudyError::new(format!(
+            "`mesh` is `{mesh}`, which needs pods; set `network = \"overlay\"` as well"
+        )));
     }
     if settings.server_lacks.is_some() {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`server_lacks` is set beside `mesh` ({mesh}), but clients connect to their sidecar; remove one"
-        ));
+        )));
     }
     match settings.address {
         None | Some(Address::Service) => Ok(Some(mesh.clone())),
-        Some(_) => Err(format!(
+        Some(_) => Err(StudyError::new(format!(
             "`address` is set beside `mesh` ({mesh}), but clients connect to their sidecar, which stands for the \
              service; remove one"
-        )),
+        ))),
     }
 }
 
@@ -37,7 +41,7 @@ pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<Str
 mod tests {
     use wirelab_model::plan::{Job, Reach};
 
-    fn of(toml: &str) -> Result<Job, String> {
+    fn of(toml: &str) -> Result<Job, StudyError> {
         crate::job(&toml::from_str(toml).unwrap())
     }
 
@@ -64,7 +68,7 @@ mod tests {
             (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'\nserver_lacks = 'h2'"), "`server_lacks` is set"),
             ("protocol = 'h2c'\nsite = 'http://example.org'\nmesh = 'proxy'".to_owned(), "`mesh` is set"),
         ] {
-            let why = of(&toml).unwrap_err();
+            let why = of(&toml).unwrap_err().to_string();
             assert!(why.contains(words), "{toml}: {why}");
         }
     }

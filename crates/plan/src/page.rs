@@ -6,32 +6,41 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Part, Settings};
 
 use crate::corpus;
+use crate::error::StudyError;
 
 /// The page, or `None` if clients request single documents.
 ///
 /// # Errors
 /// If browsers lack the protocol, if no client is set, or if a setting contradicts what browsers decide themselves.
-pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
+pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, StudyError> {
     let Some(page) = settings.page else {
         return match settings.first_that_needs(Part::Page) {
-            Some(key) => Err(format!("`{key}` is set, which only a `page` has; set `page` as well, or remove it")),
+            Some(key) => Err(StudyError::new(format!(
+                "`{key}` is set, which only a `page` has; set `page` as well, or remove it"
+            ))),
             None => Ok(None),
         };
     };
     if !matches!(protocol, Protocol::H1 | Protocol::H2 | Protocol::H3) {
-        return Err(format!("browsers load `page` ({page}) by h1, h2 or h3 over TLS, not by {protocol}"));
+        return Err(StudyError::new(format!(
+            "browsers load `page` ({page}) by h1, h2 or h3 over TLS, not by {protocol}"
+        )));
     }
     if settings.client.is_none() && settings.endpoint.is_none() {
-        return Err(format!("`page` ({page}) needs a browser: set `client` to `chromium` or `firefox`"));
+        return Err(StudyError::new(format!(
+            "`page` ({page}) needs a browser: set `client` to `chromium` or `firefox`"
+        )));
     }
     if !page.is_made() && settings.early_hints == Some(true) {
         let what = kind(page);
-        return Err(format!("`early_hints` needs a page that wirelab generates, but `{page}` is {what}; remove one"));
+        return Err(StudyError::new(format!(
+            "`early_hints` needs a page that wirelab generates, but `{page}` is {what}; remove one"
+        )));
     }
     match settings.first_excluded_by(Part::Page) {
-        Some(key) => {
-            Err(format!("`{key}` is set beside `page` ({page}), but browsers decide it themselves; remove one"))
-        }
+        Some(key) => Err(StudyError::new(format!(
+            "`{key}` is set beside `page` ({page}), but browsers decide it themselves; remove one"
+        ))),
         None => Ok(Some(page)),
     }
 }
@@ -46,43 +55,47 @@ const fn kind(page: PageName) -> &'static str {
 ///
 /// # Errors
 /// If the page has too few files for these hosts, or another setting rules several hosts out.
-pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>, String> {
+pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>, StudyError> {
     if matches!(page, PageName::Archive(_)) {
         refuse_several_hosts(settings, page)?;
         return match settings.hosts {
             None => Ok(Vec::new()),
-            Some(_) => {
-                Err(format!("`hosts` is set, and `{page}` is an archive, which has hosts of its own; remove `hosts`"))
-            }
+            Some(_) => Err(StudyError::new(format!(
+                "`hosts` is set, and `{page}` is an archive, which has hosts of its own; remove `hosts`"
+            ))),
         };
     }
     let Some(count @ 2..) = settings.hosts else { return Ok(Vec::new()) };
     if !page.is_made() {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`hosts` is {count}, but `{page}` is a folder, which has one host; remove `hosts`, or save the page as an \
              archive"
-        ));
+        )));
     }
     let hosts = corpus::spread(&corpus::files(page), count as usize);
     let most = hosts.iter().max().map_or(1, |last| last + 1);
     if most < count as usize {
-        return Err(format!("`hosts` is {count}, but `{page}` has files for {most} hosts only; use fewer"));
+        return Err(StudyError::new(format!(
+            "`hosts` is {count}, but `{page}` has files for {most} hosts only; use fewer"
+        )));
     }
     refuse_several_hosts(settings, page)?;
     Ok(host_names(count))
 }
 
 /// Rejects settings that pages of several hosts do not support.
-fn refuse_several_hosts(settings: &Settings, page: PageName) -> Result<(), String> {
+fn refuse_several_hosts(settings: &Settings, page: PageName) -> Result<(), StudyError> {
     let what = format!("the page (`{page}`) has several hosts");
     if settings.network == Some(Network::Overlay) {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "{what}, but `network` is `overlay`, which serves pages of one host only; set it to `direct`, in the lab \
              `netns`"
-        ));
+        )));
     }
     if settings.early_hints == Some(true) {
-        return Err(format!("{what}, but `early_hints` needs a page with one host; remove one of them"));
+        return Err(StudyError::new(format!(
+            "{what}, but `early_hints` needs a page with one host; remove one of them"
+        )));
     }
     Ok(())
 }
@@ -95,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    fn job(toml: &str) -> Result<Job, String> {
+    fn job(toml: &str) -> Result<Job, StudyError> {
         crate::job(&toml::from_str(toml).unwrap())
     }
 
@@ -113,7 +126,7 @@ mod tests {
         let job = job(&format!("{hinted}page = 'small-10'")).unwrap();
         let page = job.page().unwrap();
         assert_eq!((page.early_hints, page.delay), (Some(true), Span::from_millis(100)));
-        let message = super::page(&toml::from_str(hinted).unwrap(), Protocol::H2).unwrap_err();
+        let message = super::page(&toml::from_str(hinted).unwrap(), Protocol::H2).unwrap_err().to_string();
         assert!(message.contains("`early_hints` is set, which only a `page` has"), "{message}");
     }
 
@@ -131,11 +144,12 @@ mod tests {
             ("hosts = 4\nearly_hints = true", "remove one of them"),
             ("hosts = 4\nservers = '4 far'", "`servers` needs nodes and pods"),
         ] {
-            let message = job(&format!("{page}{more}")).unwrap_err();
+            let message = job(&format!("{page}{more}")).unwrap_err().to_string();
             assert!(message.contains(words), "{message}");
         }
-        let other =
-            |page: &str| job(&format!("page = '{page}'\nprotocol = 'h3'\nclient = 'firefox'\nhosts = 3")).unwrap_err();
+        let other = |page: &str| {
+            job(&format!("page = '{page}'\nprotocol = 'h3'\nclient = 'firefox'\nhosts = 3")).unwrap_err().to_string()
+        };
         assert!(other("large-2").contains("files for 2 hosts only"), "{}", other("large-2"));
         assert!(other("./site").contains("a folder, which has one host"), "{}", other("./site"));
         assert!(other("./saved.har").contains("hosts of its own; remove `hosts`"), "{}", other("./saved.har"));
@@ -143,9 +157,9 @@ mod tests {
         let read_later = job(archive).unwrap();
         let read_later = read_later.page().unwrap();
         assert_eq!((read_later.hosts.len(), read_later.size), (0, Size(0)));
-        let hinted = job(&format!("{archive}early_hints = true")).unwrap_err();
+        let hinted = job(&format!("{archive}early_hints = true")).unwrap_err().to_string();
         assert!(hinted.contains("`./saved.har` is an archive"), "{hinted}");
-        let without = job("hosts = 2\nprotocol = 'h3'").unwrap_err();
+        let without = job("hosts = 2\nprotocol = 'h3'").unwrap_err().to_string();
         assert!(without.contains("`hosts` is set, which only a `page` has"), "{without}");
     }
 
@@ -159,13 +173,13 @@ mod tests {
             ("client = 'firefox'\npayload = '1 KiB'", "`payload` is set"),
             ("client = 'firefox'\nresumption = 'resume'", "`resumption` is set"),
         ] {
-            let message = job(&format!("{page}{more}")).unwrap_err();
+            let message = job(&format!("{page}{more}")).unwrap_err().to_string();
             assert!(message.contains(words), "{message}");
         }
         let folder = "page = './site'\nprotocol = 'h2'\nclient = 'firefox'\nearly_hints = true";
-        let message = job(folder).unwrap_err();
+        let message = job(folder).unwrap_err().to_string();
         assert!(message.contains("`./site` is a folder"), "{message}");
-        let message = job("page = 'small-10'\nprotocol = 'h2c'\nclient = 'firefox'").unwrap_err();
+        let message = job("page = 'small-10'\nprotocol = 'h2c'\nclient = 'firefox'").unwrap_err().to_string();
         assert!(message.contains("not by h2c"), "{message}");
     }
 }

@@ -100,7 +100,7 @@ fn claims(study: &Study, known: &Known) -> Checked {
         let each = each(claim, known, &steps!["claims", index])?;
         for (number, test) in claim.tests.iter().enumerate() {
             let place = steps!["claims", index, "tests", number];
-            operands(test).map_err(|message| StudyError::new(message).at([&place[..], &steps!["of"]].concat()))?;
+            operands(test).map_err(|error| error.at([&place[..], &steps!["of"]].concat()))?;
             for (operand, of) in test.of.iter().enumerate() {
                 selector(of, known, &[&place[..], &steps!["of", operand]].concat())?;
             }
@@ -147,21 +147,21 @@ fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'
 }
 
 /// Checks that the number of selectors fits the effect.
-fn operands(test: &Test) -> Result<(), String> {
+fn operands(test: &Test) -> Result<(), StudyError> {
     let given = test.of.len();
     if test.with.is_none() {
         let why = "a test needs one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one has";
-        return if matches!(given, 1 | 2 | 4) { Ok(()) } else { Err(format!("{why} {given}")) };
+        return if matches!(given, 1 | 2 | 4) { Ok(()) } else { Err(StudyError::new(format!("{why} {given}"))) };
     }
     let [one] = &test.of[..] else {
-        return Err(format!("a correlation (`with`) needs one selector, and this one has {given}"));
+        return Err(StudyError::new(format!("a correlation (`with`) needs one selector, and this one has {given}")));
     };
     let cells: usize = one.0.keys().map(|factor| one.levels(factor).len()).product();
     if cells < Test::LEAST_CELLS {
         let least = Test::LEAST_CELLS;
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "a correlation (`with`) needs {least} cells or more, and this selector names {cells}; list more levels"
-        ));
+        )));
     }
     Ok(())
 }

@@ -5,27 +5,33 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Part, Settings};
 use wirelab_model::site::Site;
 
+use crate::error::StudyError;
+
 /// The remote page, or `None` if wirelab starts a server.
 ///
 /// # Errors
 /// If the URL does not fit the protocol, or if a setting configures servers that wirelab starts.
-pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Site>, String> {
+pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Site>, StudyError> {
     let Some(text) = &settings.site else {
         return match settings.first_that_needs(Part::Site) {
-            Some(key) => Err(format!("`{key}` is set, but it needs `site`; set `site` as well, or remove it")),
+            Some(key) => {
+                Err(StudyError::new(format!("`{key}` is set, but it needs `site`; set `site` as well, or remove it")))
+            }
             None => Ok(None),
         };
     };
     if let Some(key) = settings.first_excluded_by(Part::Site) {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`{key}` is set, but the server of `site` ({text}) is not started here; remove one of them"
-        ));
+        )));
     }
     let mut site = parse(text)?;
     let secure = site.url.starts_with("https:");
     if !protocol.is_http() || protocol.is_secure() != secure {
         let possible = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
-        return Err(format!("{text} cannot be requested over `{protocol}`; set `protocol` to {possible}"));
+        return Err(StudyError::new(format!(
+            "{text} cannot be requested over `{protocol}`; set `protocol` to {possible}"
+        )));
     }
     site.address = settings.site_address;
     site.trust_anchor = settings.site_trust.clone();
@@ -36,9 +42,10 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
 ///
 /// # Errors
 /// If the URL cannot be requested; the message says what was expected.
-fn parse(text: &str) -> Result<Site, String> {
-    let wrong =
-        |why: &str| format!("`{text}` is not a URL that can be requested: {why}; example: https://example.org/");
+fn parse(text: &str) -> Result<Site, StudyError> {
+    let wrong = |why: &str| {
+        StudyError::new(format!("`{text}` is not a URL that can be requested: {why}; example: https://example.org/"))
+    };
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("its scheme is neither http nor https"));
@@ -62,7 +69,7 @@ fn parse(text: &str) -> Result<Site, String> {
 mod tests {
     use super::*;
 
-    fn of(toml: &str, protocol: Protocol) -> Result<Option<Site>, String> {
+    fn of(toml: &str, protocol: Protocol) -> Result<Option<Site>, StudyError> {
         site(&toml::from_str(toml).unwrap(), protocol)
     }
 
@@ -92,7 +99,7 @@ mod tests {
             ("site = 'https://example.org'\nexchange = 'echo'", Protocol::H2, "`exchange` is set"),
             ("site_trust = 'ca.pem'", Protocol::H2, "needs `site`"),
         ] {
-            let why = of(toml, protocol).unwrap_err();
+            let why = of(toml, protocol).unwrap_err().to_string();
             assert!(why.contains(words), "{toml}: {why}");
         }
     }

@@ -101,23 +101,27 @@ fn window(timeline: &Timeline, name: &str) -> Checked {
 ///
 /// # Errors
 /// If the timeline is invalid in this cell; the message says what to change.
-pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
+pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job, StudyError> {
     let Some(timeline) = timeline else { return Ok(job) };
     if !matches!(job.load.extent, Extent::DurationNs(_)) {
-        return Err("a timeline needs a window of a known length; set `duration` in place of `requests`".to_owned());
+        return Err(StudyError::new(
+            "a timeline needs a window of a known length; set `duration` in place of `requests`",
+        ));
     }
     if job.load.recording != Recording::Samples {
-        return Err("a timeline needs the time of each response; set `recording = \"samples\"`".to_owned());
+        return Err(StudyError::new("a timeline needs the time of each response; set `recording = \"samples\"`"));
     }
     if job.load.clients > 1 {
-        return Err(format!(
+        return Err(StudyError::new(format!(
             "`clients` is {}, but with a timeline each client runs the whole workload; remove it, and set the number \
              of clients in an action (`clients = 30`)",
             job.load.clients
-        ));
+        )));
     }
     let Target::Servers(servers) = &job.target else {
-        return Err("a timeline needs servers that are started here; leave `site` or `[timeline]` out".to_owned());
+        return Err(StudyError::new(
+            "a timeline needs servers that are started here; leave `site` or `[timeline]` out",
+        ));
     };
     let (is_single, places) = (servers.reach == Reach::Server, servers.places);
     let mut job = job;
@@ -125,17 +129,17 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
         let name = &action.name;
         match action.change() {
             Some(Change::Servers(_) | Change::Kill(_) | Change::Drain(_)) if is_single => {
-                return Err(format!(
+                return Err(StudyError::new(format!(
                     "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` \
                      and `address` to `service` or `headless`"
-                ));
+                )));
             }
             Some(Change::Servers(wanted)) if wanted.near != places.near => {
                 let near = Servers { far: wanted.far.max(1), ..places };
-                return Err(format!(
+                return Err(StudyError::new(format!(
                     "the action `{name}` changes the number of `near` servers, but only `far` servers can come and go: \
                      `servers = \"{near}\"`, for example"
-                ));
+                )));
             }
             _ => {}
         }
@@ -143,23 +147,27 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
         let so_far = timeline.actions.iter().take_while(|one| one.at <= action.at).cloned().collect();
         job.course = Course::Timeline(Timeline { actions: so_far, windows: Default::default() });
         let lifetimes = Lifetimes::of(&job);
-        let step = lifetimes.steps.last().ok_or("a timeline without actions")?;
+        let step = lifetimes.steps.last().ok_or_else(|| StudyError::new("a timeline without actions"))?;
         for (verb, number) in [("kills", action.kill), ("drains", action.drain)] {
             if let Some(number) = number.filter(|number| !serving_before(&lifetimes, &job).contains(number)) {
-                return Err(format!("the action `{name}` {verb} the server {number}, which is not there at that time"));
+                return Err(StudyError::new(format!(
+                    "the action `{name}` {verb} the server {number}, which is not there at that time"
+                )));
             }
         }
         if step.serving.as_ref().is_some_and(Vec::is_empty) {
-            return Err(format!("the action `{name}` leaves no server; there must be one at any time"));
+            return Err(StudyError::new(format!(
+                "the action `{name}` leaves no server; there must be one at any time"
+            )));
         }
         if lifetimes.servers > Servers::MOST || lifetimes.clients.len() > MAX_CLIENTS as usize {
-            return Err(format!(
+            return Err(StudyError::new(format!(
                 "up to the action `{name}` the trial has {} servers and {} clients, restarted ones included; the most \
                  are {} and {MAX_CLIENTS}",
                 lifetimes.servers,
                 lifetimes.clients.len(),
                 Servers::MOST
-            ));
+            )));
         }
     }
     Ok(Job { course: Course::Timeline(timeline.clone()), ..job })
