@@ -5,6 +5,7 @@
 //! trait `crypto::Session`, and returns these facts as handshake data.
 
 use std::any::Any;
+use std::fmt;
 use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,6 +60,18 @@ impl Tickets {
     }
 }
 
+/// The TLS library lacks the cipher suite of Initial packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingSuite;
+
+impl fmt::Display for MissingSuite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QUIC needs the cipher suite TLS_AES_128_GCM_SHA256 for its Initial packets")
+    }
+}
+
+impl std::error::Error for MissingSuite {}
+
 /// Creates client sessions from a rustls configuration.
 pub struct SessionFactory {
     config: Arc<rustls::ClientConfig>,
@@ -68,14 +81,14 @@ pub struct SessionFactory {
 
 impl SessionFactory {
     /// Creates a factory for `config`. Returns an error if its provider lacks the suite that QUIC version 1 needs.
-    pub fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, String> {
+    pub fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, MissingSuite> {
         let initial = config
             .crypto_provider()
             .cipher_suites
             .iter()
             .filter(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256)
             .find_map(|suite| suite.tls13()?.quic_suite())
-            .ok_or("QUIC needs the cipher suite TLS_AES_128_GCM_SHA256 for its Initial packets")?;
+            .ok_or(MissingSuite)?;
         Ok(Self { config, initial })
     }
 }

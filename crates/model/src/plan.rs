@@ -10,6 +10,7 @@ mod work;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+pub use flat::JobError;
 pub use job::*;
 pub use load::*;
 pub use target::*;

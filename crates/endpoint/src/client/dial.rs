@@ -62,7 +62,8 @@ impl Dial for Dialer {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
         let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
-        let factory = SessionFactory::new(Arc::clone(&side.config)).map_err(Refusal::failed)?;
+        let factory =
+            SessionFactory::new(Arc::clone(&side.config)).map_err(|error| Refusal::failed(error.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(factory));
         let idle = client_idle(spec);
         config.transport_config(Arc::new(settings.transport(idle)?));

@@ -1,5 +1,7 @@
 //! The form of a job in files and messages: one flat object, in which a part that the job lacks is absent.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::job::{BUILTIN, Course, Job};
@@ -157,9 +159,9 @@ impl From<Job> for FlatJob {
 }
 
 impl TryFrom<FlatJob> for Job {
-    type Error = String;
+    type Error = JobError;
 
-    fn try_from(mut flat: FlatJob) -> Result<Self, String> {
+    fn try_from(mut flat: FlatJob) -> Result<Self, JobError> {
         Ok(Self {
             target: target(&mut flat)?,
             work: work(&mut flat)?,
@@ -195,7 +197,7 @@ impl TryFrom<FlatJob> for Job {
 ///
 /// # Errors
 /// If a key of servers stands beside `site`.
-fn target(flat: &mut FlatJob) -> Result<Target, String> {
+fn target(flat: &mut FlatJob) -> Result<Target, JobError> {
     let reach = reach(flat)?;
     let Some(site) = flat.site.take() else {
         return Ok(Target::Servers(OwnServers {
@@ -218,9 +220,7 @@ fn target(flat: &mut FlatJob) -> Result<Target, String> {
         ("timeline", flat.timeline.is_some()),
     ];
     match of_servers.into_iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => {
-            Err(format!("the job has `{key}` beside `site` ({}), whose servers wirelab does not start", site.url))
-        }
+        Some((key, _)) => Err(JobError::BesideSite { key, url: site.url }),
         None => Ok(Target::Site(site)),
     }
 }
@@ -229,20 +229,14 @@ fn target(flat: &mut FlatJob) -> Result<Target, String> {
 ///
 /// # Errors
 /// If they contradict each other.
-fn reach(flat: &mut FlatJob) -> Result<Reach, String> {
+fn reach(flat: &mut FlatJob) -> Result<Reach, JobError> {
     match (flat.mesh.take(), flat.control_plane.take(), flat.address) {
-        (Some(mesh), Some(control_plane), _) => Err(format!(
-            "the job has both `mesh` ({mesh}) and `control_plane` ({control_plane}); clients use one of them"
-        )),
+        (Some(mesh), Some(control_plane), _) => Err(JobError::MeshAndControlPlane { mesh, control_plane }),
         (Some(name), None, Address::Server | Address::Service) => Ok(Reach::Mesh(name)),
         (None, Some(name), Address::Server | Address::Service) => Ok(Reach::ControlPlane(name)),
-        (Some(name), None, _) | (None, Some(name), _) => {
-            Err(format!("the job has an `address` other than a service, but its clients connect through `{name}`"))
-        }
+        (Some(name), None, _) | (None, Some(name), _) => Err(JobError::AddressBesideProxy { name }),
         (None, None, Address::Headless) => Ok(Reach::Headless { resolves_again: flat.resolves_again }),
-        (None, None, _) if flat.resolves_again => {
-            Err("the job has `resolves_again`, but its clients connect to an address, not to a name".to_owned())
-        }
+        (None, None, _) if flat.resolves_again => Err(JobError::NothingToResolve),
         (None, None, Address::Server) => Ok(Reach::Server),
         (None, None, Address::Service) => Ok(Reach::Service),
         (None, None, Address::NodePort) => Ok(Reach::NodePort),
@@ -253,10 +247,10 @@ fn reach(flat: &mut FlatJob) -> Result<Reach, String> {
 ///
 /// # Errors
 /// If a key of a page stands without `page`, or a page beside another exchange.
-fn work(flat: &mut FlatJob) -> Result<Work, String> {
+fn work(flat: &mut FlatJob) -> Result<Work, JobError> {
     if let Some(name) = flat.page {
         if flat.exchange != Exchange::Files {
-            return Err(format!("the job has the exchange `{}` beside the page `{name}`", flat.exchange.token()));
+            return Err(JobError::ExchangeBesidePage { exchange: flat.exchange, page: name });
         }
         return Ok(Work::Page(LoadedPage {
             name,
@@ -273,7 +267,7 @@ fn work(flat: &mut FlatJob) -> Result<Work, String> {
         ("priorities", flat.priorities.is_some()),
     ];
     match of_pages.into_iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => Err(format!("the job has `{key}`, but no `page`")),
+        Some((key, _)) => Err(JobError::WithoutPage { key }),
         None => Ok(Work::Requests(Requests {
             exchange: flat.exchange,
             request_size: flat.request_size,
@@ -282,6 +276,70 @@ fn work(flat: &mut FlatJob) -> Result<Work, String> {
         })),
     }
 }
+
+/// Keys of a job that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobError {
+    /// A key of servers stands beside a site.
+    BesideSite {
+        /// The key.
+        key: &'static str,
+        /// The site.
+        url: String,
+    },
+    /// Clients cannot use a mesh and a control plane.
+    MeshAndControlPlane {
+        /// The endpoint of the mesh.
+        mesh: String,
+        /// The endpoint of the control plane.
+        control_plane: String,
+    },
+    /// Clients that connect through an endpoint have no other address.
+    AddressBesideProxy {
+        /// The endpoint.
+        name: String,
+    },
+    /// Clients that connect to an address resolve no name.
+    NothingToResolve,
+    /// A page has its own exchange.
+    ExchangeBesidePage {
+        /// The exchange.
+        exchange: Exchange,
+        /// The page.
+        page: PageName,
+    },
+    /// A key of pages stands without a page.
+    WithoutPage {
+        /// The key.
+        key: &'static str,
+    },
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BesideSite { key, url } => {
+                write!(f, "the job has `{key}` beside `site` ({url}), whose servers wirelab does not start")
+            }
+            Self::MeshAndControlPlane { mesh, control_plane } => write!(
+                f,
+                "the job has both `mesh` ({mesh}) and `control_plane` ({control_plane}); clients use one of them"
+            ),
+            Self::AddressBesideProxy { name } => {
+                write!(f, "the job has an `address` other than a service, but its clients connect through `{name}`")
+            }
+            Self::NothingToResolve => {
+                f.write_str("the job has `resolves_again`, but its clients connect to an address, not to a name")
+            }
+            Self::ExchangeBesidePage { exchange, page } => {
+                write!(f, "the job has the exchange `{}` beside the page `{page}`", exchange.token())
+            }
+            Self::WithoutPage { key } => write!(f, "the job has `{key}`, but no `page`"),
+        }
+    }
+}
+
+impl std::error::Error for JobError {}
 
 #[cfg(test)]
 #[path = "flat_tests.rs"]
