@@ -47,7 +47,7 @@ impl Trouble {
         match self {
             Self::Stopped => Self::Stopped,
             Self::Failed { blame, reason } => {
-                let (blame, reason) = memory.blame(blame, reason.to_string());
+                let (blame, reason) = memory.blame(blame, reason);
                 Self::Failed { blame, reason }
             }
         }
