@@ -139,7 +139,7 @@ fn ask(server: SocketAddr, query: &[u8], id: u16) -> Result<Message, DiscoveryEr
             Ok(length) => match Message::from_vec(&buffer[..length]) {
                 Ok(message) if message.metadata.id == id => return Ok(message),
                 Ok(_) => last = DiscoveryError::OtherAnswer { server },
-                Err(source) => last = DiscoveryError::Unreadable { server, source },
+                Err(error) => last = DiscoveryError::Unreadable { server, source: error.into() },
             },
         }
     }
