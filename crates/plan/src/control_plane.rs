@@ -53,6 +53,8 @@ pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<O
 mod tests {
     use wirelab_model::plan::{Job, Reach};
 
+    use crate::error::StudyError;
+
     fn of(toml: &str) -> Result<Job, StudyError> {
         crate::job(&toml::from_str(toml).unwrap())
     }

@@ -121,8 +121,7 @@ impl Protocols {
     fn of(study: &Study) -> Result<Self, StudyError> {
         let mut protocols = Vec::new();
         for (name, factor) in &study.factors {
-            let levels =
-                factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;
+            let levels = factor::levels(name, factor).map_err(|error| error.at(steps!["factors", name]))?;
             let set = levels.into_iter().filter_map(|(level, set)| Some((set.protocol?, Some((name.clone(), level)))));
             protocols.extend(set);
         }

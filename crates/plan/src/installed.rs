@@ -30,8 +30,7 @@ pub fn only_installed(
     let mut known: HashMap<String, Option<String>> = HashMap::new();
     let mut lost: IndexMap<String, (Vec<String>, String)> = IndexMap::new();
     for (name, factor) in &mut study.factors {
-        let levels =
-            factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;
+        let levels = factor::levels(name, factor).map_err(|error| error.at(steps!["factors", name]))?;
         let mut gone = Vec::new();
         for (level, settings) in levels {
             for endpoint in named(&settings) {

@@ -41,6 +41,8 @@ pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<Str
 mod tests {
     use wirelab_model::plan::{Job, Reach};
 
+    use crate::error::StudyError;
+
     fn of(toml: &str) -> Result<Job, StudyError> {
         crate::job(&toml::from_str(toml).unwrap())
     }
