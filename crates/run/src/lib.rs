@@ -37,7 +37,6 @@ mod pace;
 pub mod pages;
 pub mod pki;
 mod progress;
-mod results_error;
 mod run;
 pub mod spec;
 pub mod store;

@@ -9,9 +9,9 @@ use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 use wirelab_model::timeline::TimelineRecord;
 
-use crate::results_error::ResultsError;
 use crate::spec::{Files, results_of};
 use crate::trial::results::{self, Results};
+use crate::trial::results_error::ResultsError;
 
 /// Reads the samples of each client of a timeline, and records the number of its first connection.
 ///

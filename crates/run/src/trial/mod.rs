@@ -9,6 +9,7 @@ pub(crate) mod membership;
 mod merge;
 pub(crate) mod preparation;
 mod results;
+mod results_error;
 pub(crate) mod start;
 pub(crate) mod stop;
 pub(crate) mod verify;
@@ -39,13 +40,13 @@ use wirelab_stats::timeline;
 
 use crate::error::RunError;
 use crate::limits::Limits;
-use crate::results_error::ResultsError;
 use crate::spec::{self, Files};
 use crate::store::folder::Folder;
 use crate::store::journal::timestamp;
 use crate::trial::endpoint_handle::TrialAbort;
 use crate::trial::preparation::{PREPARATION_METRICS, Preparation};
 use crate::trial::results::Results;
+use crate::trial::results_error::ResultsError;
 use crate::trial::start::control;
 use crate::trial::start::mesh::{self, Carried};
 

@@ -10,7 +10,7 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 
-use crate::results_error::ResultsError;
+use crate::trial::results_error::ResultsError;
 
 /// Measurements of a client.
 #[derive(Debug, Clone, PartialEq)]
