@@ -185,7 +185,7 @@ impl Fabric {
     }
 
     /// Removes the service. Without it, nodes translate no addresses and track no connections.
-    fn withdraw(&mut self) -> Result<(), String> {
+    fn withdraw(&mut self) -> Result<(), LabError> {
         if self.published > 0 {
             service::withdraw(&self.pair.nodes[0])?;
             self.published = 0;
