@@ -51,8 +51,7 @@ pub trait Arena: Send {
     /// If the lab has no sidecars; the trial is then unsupported.
     fn sidecars(&self) -> Result<Vec<IpAddr>, LabError> {
         let remedy = "use the lab `netns` or `kubernetes`, or leave `mesh` out";
-        Err(LabError::unsupported(format!("the lab `{}` has no sidecars", self.info().name))
-            .remedy(format!("{remedy}")))
+        Err(LabError::unsupported(format!("the lab `{}` has no sidecars", self.info().name)).remedy(remedy))
     }
 
     /// Address that the control plane binds and clients connect to, in a trial with one.
@@ -61,8 +60,7 @@ pub trait Arena: Send {
     /// If the lab cannot run a control plane; the trial is then unsupported.
     fn control_plane(&self) -> Result<IpAddr, LabError> {
         let remedy = "use the lab `netns` or `kubernetes`, or leave `control_plane` out";
-        Err(LabError::unsupported(format!("the lab `{}` has no control planes", self.info().name))
-            .remedy(format!("{remedy}")))
+        Err(LabError::unsupported(format!("the lab `{}` has no control planes", self.info().name)).remedy(remedy))
     }
 
     /// Starts an endpoint. The calling thread must outlive the trial (see [`LocalProcess`](crate::LocalProcess)).

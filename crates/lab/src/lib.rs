@@ -38,6 +38,7 @@ pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
 pub use arena::{Addresses, Aftermath, Arena, Launch, PreparedLab, RemoteObserver};
+pub use error::LabError;
 pub use fake::Fake;
 pub use folder::Folder;
 pub use guard::Guard;

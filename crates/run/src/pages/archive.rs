@@ -409,7 +409,9 @@ mod tests {
             let why = of(entries).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
-        assert!(Archive::of("{}").unwrap_err().contains("not an HTTP Archive (HAR 1.2): missing field `log`"));
+        assert!(
+            Archive::of("{}").unwrap_err().to_string().contains("not an HTTP Archive (HAR 1.2): missing field `log`")
+        );
         let marked = format!("\u{feff}{}", json!({ "log": { "entries": [document()] } }));
         assert_eq!(Archive::of(&marked).unwrap().hosts, ["www.shop.test"]);
         let nowhere = PagePath::of("./nowhere/saved.har").unwrap();

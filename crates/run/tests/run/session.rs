@@ -259,7 +259,7 @@ fn a_cell_that_always_fails_is_given_up_and_the_others_continue() {
 fn a_link_out_of_tolerance_corrects_the_outcomes_of_its_trials_in_the_journal() {
     let parent = tempfile::tempdir().unwrap();
     let (mut plan, link) = (plan(1), Link::wire());
-    plan.cells[0].job.link = Some(link);
+    plan.cells[0].job.topology.link = Some(link);
     let mut run = create(parent.path(), plan).unwrap();
     assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
     // Older versions wrote the check, but no correction.
