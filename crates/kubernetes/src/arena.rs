@@ -1,21 +1,23 @@
 //! A trial in the pods of a run.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
+use wirelab_model::event::Configured;
 use wirelab_model::network::Address;
-use wirelab_model::plan::{Job, OwnServers};
+use wirelab_model::plan::{Course, Job, OwnServers};
 use wirelab_observe::places;
 
-use crate::agent::Kind;
 use crate::change::{Change, Way};
-use crate::names::{CLIENT, NAMING_PORT};
+use crate::names::CLIENT;
 use crate::nodes;
 use crate::observe::{Observing, Scene, Started};
 use crate::place;
-use crate::process::PodProcess;
+use crate::pods::Host;
 use crate::run::Run;
 use crate::{INFO, service};
+use wirelab_agent::{Kind, NAMING_PORT, Remote, RemoteProcess};
 use wirelab_lab::internet::own_servers;
 use wirelab_lab::{
     Addresses, Arena, Beside, LabError, LabInfo, Launch, PreparedLab, Process, RemoteObserver, Role, many,
@@ -119,14 +121,17 @@ impl Arena for PodArena<'_, '_> {
             self.run.host(&pod)?;
             of_pods.entry(pod).or_default().push((number, launch));
         }
-        let (cluster, api, job) = (&self.run.lab.cluster, &self.run.pods.api, self.job);
+        let remote = |pod: &String| (pod.clone(), Arc::new(self.run.pods.remote(pod)) as Arc<dyn Remote>);
+        let remotes: IndexMap<_, _> = of_pods.keys().map(remote).collect();
+        let job = self.job;
         let hosts = self.run.pods.hosts.iter_mut();
-        let work: Vec<_> = hosts.filter_map(|(pod, host)| Some((pod, host, of_pods.swap_remove(pod)?))).collect();
-        let started = many::each(work, |(pod, host, launches)| {
-            let start = |(number, launch): (usize, &Launch<'_>)| {
-                Ok((number, PodProcess::start(cluster, api, pod, host, job, launch)?))
+        let work: Vec<_> = hosts.filter_map(|(pod, host)| Some((remotes.get(pod)?, host, of_pods.get(pod)?))).collect();
+        let started = many::each(work, |(remote, host, launches)| {
+            let start = |(number, launch): &(usize, &Launch<'_>)| {
+                let facts = facts(job, launch, host);
+                Ok((*number, RemoteProcess::start(Arc::clone(remote), &mut host.sent, facts, launch)?))
             };
-            launches.into_iter().map(start).collect::<Result<Vec<_>, LabError>>()
+            launches.iter().map(start).collect::<Result<Vec<_>, LabError>>()
         })?;
         let mut started: Vec<_> = started.into_iter().flatten().collect();
         started.sort_by_key(|(number, _)| *number);
@@ -203,4 +208,20 @@ impl Arena for PodArena<'_, '_> {
         let observing = Observing::start(&scene, observers)?;
         Ok(observing.map(|observing| Box::new(observing) as Box<dyn RemoteObserver>))
     }
+}
+
+/// The facts about a pod that an endpoint in it reports.
+fn facts(job: &Job, launch: &Launch<'_>, host: &Host) -> Configured {
+    // Further clients, possibly hundreds, report only their position; clients of a timeline share the first client's
+    // pod.
+    let is_told = |fact: &str| match launch.role {
+        Role::Client if launch.number > 0 => job.course == Course::Steady && matches!(fact, "node" | "zone"),
+        Role::Client | Role::Server => true,
+        // Sidecars and control planes run in the pods of other endpoints.
+        Role::Sidecar(_) | Role::ControlPlane => false,
+    };
+    // The first server's facts have the same names as an only server's.
+    let name = |fact: &str| if launch.number == 0 { fact.to_owned() } else { format!("{fact}_{}", launch.number) };
+    let told = host.facts.iter().filter(|(fact, _)| is_told(fact));
+    told.map(|(fact, value)| (name(fact), value.clone())).collect()
 }

@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::agent::{PATIENCE, SUBCOMMAND};
-use crate::call::{Call, output};
-use crate::names::{PROGRAM, name_of_servers};
+use crate::names::name_of_servers;
 use crate::pods::Pods;
 use crate::service;
 use crate::watch::Watch;
+use wirelab_agent::{Call, PATIENCE, output};
 use wirelab_lab::LabError;
 use wirelab_model::network::SERVER_NAME;
 
@@ -125,15 +124,15 @@ impl Change {
     /// # Errors
     /// If the cluster refuses.
     pub(crate) fn abandon(self, pods: &Pods) -> Result<(), LabError> {
-        let command = [PROGRAM, SUBCOMMAND, "sweep"];
         // A lost pod has no checks, and is replaced when it is needed.
-        self.lookouts.iter().filter(|pod| pods.hosts.contains_key(*pod)).try_for_each(|pod| {
-            output(&pods.cluster, &pods.api, pod, &command, Vec::new(), Instant::now() + SAYING).map(drop)
-        })
+        self.lookouts
+            .iter()
+            .filter(|pod| pods.hosts.contains_key(*pod))
+            .try_for_each(|pod| output(&pods.remote(pod), &["sweep"], Vec::new(), Instant::now() + SAYING).map(drop))
     }
 
     fn begin_to_look(&self, pods: &Pods) -> Result<Vec<Call>, LabError> {
-        let mut command = vec![PROGRAM.to_owned(), SUBCOMMAND.to_owned()];
+        let mut command = Vec::new();
         match self.way {
             Way::Address(address) => {
                 command.extend(["find".to_owned(), address.to_string()]);
@@ -145,7 +144,7 @@ impl Change {
             }
         }
         let command: Vec<_> = command.iter().map(String::as_str).collect();
-        let look = |pod: &String| Call::start(&pods.cluster, &pods.api, pod, &command, Vec::new());
+        let look = |pod: &String| Call::start(&pods.remote(pod), &command, Vec::new());
         self.lookouts.iter().map(look).collect()
     }
 }

@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 
 use crate::cluster::Cluster;
 use crate::names::CONTAINER;
+use wirelab_agent::{Ended, Piece, Stream};
 use wirelab_lab::LabError;
 
 /// Chunks of standard output that wait for the reader; beyond these the program blocks.
@@ -26,24 +27,6 @@ const BUFFER: usize = 64 * 1024;
 
 /// Time-out of the exit status after the end of the streams.
 const STATUS: Duration = Duration::from_secs(5);
-
-/// How a program ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// With this exit status; above 128: by the signal of that number minus 128.
-    Code(i32),
-    /// Unknown, because the connection, the container or the pod was lost first; with the API server's reason.
-    Lost(String),
-}
-
-/// The next item of standard output.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Bytes(Vec<u8>),
-    Ended(Ended),
-    /// The deadline passed.
-    Deadline,
-}
 
 /// A started program. Dropping it closes the program's standard input, but does not kill the program.
 pub(crate) struct Exec {
@@ -97,23 +80,28 @@ impl Exec {
         })
     }
 
-    /// The program's standard error; `None` after the first call.
-    pub(crate) fn stderr(&mut self) -> Option<Chunks> {
-        self.stderr.take()
+    fn status(&mut self) -> Ended {
+        let lost = || Ended::Lost("the API server did not say how it ended".to_owned());
+        let Some(ended) = self.ended.take() else { return lost() };
+        let ended = self.cluster.runtime.block_on(async { tokio::time::timeout(STATUS, ended).await });
+        ended.ok().and_then(Result::ok).unwrap_or_else(lost)
+    }
+}
+
+impl Stream for Exec {
+    fn stderr(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.stderr.take().map(|stderr| Box::new(stderr) as Box<dyn Read + Send>)
     }
 
-    /// Writes to standard input; returns false if it is closed or the program has ended.
-    pub(crate) fn write(&self, bytes: Vec<u8>) -> bool {
+    fn write(&self, bytes: Vec<u8>) -> bool {
         self.stdin.as_ref().is_some_and(|stdin| stdin.send(bytes).is_ok())
     }
 
-    /// Closes standard input.
-    pub(crate) fn close(&mut self) {
+    fn close(&mut self) {
         self.stdin = None;
     }
 
-    /// The next chunk of standard output, or the program's end.
-    pub(crate) fn read(&mut self, deadline: Instant) -> Piece {
+    fn read(&mut self, deadline: Instant) -> Piece {
         if let Some(end) = &self.end {
             return Piece::Ended(end.clone());
         }
@@ -129,13 +117,6 @@ impl Exec {
                 Piece::Ended(end)
             }
         }
-    }
-
-    fn status(&mut self) -> Ended {
-        let lost = || Ended::Lost("the API server did not say how it ended".to_owned());
-        let Some(ended) = self.ended.take() else { return lost() };
-        let ended = self.cluster.runtime.block_on(async { tokio::time::timeout(STATUS, ended).await });
-        ended.ok().and_then(Result::ok).unwrap_or_else(lost)
     }
 }
 
@@ -227,7 +208,7 @@ fn ended(status: &Status) -> Ended {
 }
 
 /// Standard error as a blocking reader.
-pub(crate) struct Chunks {
+struct Chunks {
     pieces: threads::Receiver<Vec<u8>>,
     rest: VecDeque<u8>,
 }

@@ -4,16 +4,13 @@
 //! carries all events, commands and files (docs/decisions/0009).
 
 mod affinity;
-pub mod agent;
 mod arena;
-mod call;
 mod candidates;
 mod change;
 pub mod clean;
 mod cluster;
 mod distance;
 mod exec;
-mod files;
 mod layout;
 mod mesh;
 mod names;
@@ -25,7 +22,7 @@ mod place;
 mod plumbing;
 mod pod;
 mod pods;
-mod process;
+mod remote;
 mod rights;
 mod run;
 mod service;

@@ -5,8 +5,8 @@ use kube::Api;
 use kube::api::ListParams;
 
 use crate::cluster::Cluster;
-use crate::names::NAMING_PORT;
 use crate::state;
+use wirelab_agent::NAMING_PORT;
 use wirelab_lab::LabError;
 
 /// The label of Linkerd's proxy injector pods, in any namespace.

@@ -55,9 +55,6 @@ pub(crate) const SERVING: &str = "wirelab/serving";
 /// The service with an address, and with node ports.
 pub(crate) const SERVICE: &str = "servers";
 
-/// The port where each pod answers connections with its name; below the servers' ports.
-pub(crate) const NAMING_PORT: u16 = 19_999;
-
 /// Hostname and subdomain of the name that servers have in all labs. The subdomain is the headless service's name. A
 /// pod with this hostname and subdomain is found by this name within its namespace.
 pub(crate) fn name_of_servers() -> (&'static str, &'static str) {

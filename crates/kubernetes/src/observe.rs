@@ -2,9 +2,8 @@
 //! inside it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::slice;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use wirelab_lab::{LabError, RemoteObserver, Role, many};
 use wirelab_model::metric::{Side, Values};
@@ -13,17 +12,12 @@ use wirelab_observe::packets::ABOUT as PACKETS;
 use wirelab_observe::places;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
-use crate::agent::{NO_PEERS, Peers, SUBCOMMAND, part};
-use crate::exec::{Chunks, Ended, Exec, Piece};
-use crate::names::PROGRAM;
 use crate::nodes::NodeAgents;
 use crate::pods::Pods;
+use wirelab_agent::{ANSWERING, NO_PEERS, Peers, Watcher};
 
 /// The sides of metrics.
 const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Link];
-
-/// Time-out of an agent's answer.
-const ANSWERING: Duration = Duration::from_secs(20);
 
 /// An endpoint that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,18 +52,12 @@ pub(crate) struct Observing {
 
 /// The agent for all endpoints of a pod.
 struct Agent {
-    /// The pod where the agent runs.
-    pod: String,
     is_on_node: bool,
     /// The sides of the observed endpoints, and the link.
     sides: Vec<Side>,
     /// Whether it observes a server on the clients' node, whose packets to clients never leave the node.
     is_beside_clients: bool,
-    exec: Exec,
-    stderr: Option<Chunks>,
-    said: Vec<u8>,
-    /// Why the agent's values are void.
-    failed: Option<LabError>,
+    watcher: Watcher,
 }
 
 impl Observing {
@@ -87,7 +75,7 @@ impl Observing {
         let names = observing.beside.join(",");
         if !names.is_empty() {
             observing.agents = many::each(places.iter().collect(), |(pod, played)| {
-                let command = [PROGRAM, SUBCOMMAND, "observe", &names];
+                let command = ["observe", &names];
                 Agent::start(scene.pods, pod, false, &command, played)
             })?;
         }
@@ -130,7 +118,7 @@ impl Observing {
             let peers = if is_server { peers(scene.pods, pod, &clients)? } else { None };
             let (names, word) =
                 (names.join(","), peers.as_ref().map_or_else(|| NO_PEERS.to_owned(), ToString::to_string));
-            let command = [PROGRAM, SUBCOMMAND, "observe-node", &host.uid, &word, &names];
+            let command = ["observe-node", &host.uid, &word, &names];
             let mut agent = Agent::start(scene.pods, agent, true, &command, played)?;
             agent.is_beside_clients = is_server && peers.is_none();
             Ok(Some(agent))
@@ -146,17 +134,14 @@ impl Observing {
 
     fn tell(&self, word: &str) {
         for agent in &self.agents {
-            // An agent that no longer reads has ended, which the next read reports.
-            agent.exec.write(format!("{word}\n").into_bytes());
+            agent.watcher.tell(word);
         }
     }
 
     fn hear_all(&mut self) {
         let deadline = Instant::now() + ANSWERING;
-        for agent in self.agents.iter_mut().filter(|agent| agent.failed.is_none()) {
-            if let Err(error) = agent.hear(deadline) {
-                agent.failed = Some(error);
-            }
+        for agent in &mut self.agents {
+            agent.watcher.acknowledge(deadline);
         }
     }
 }
@@ -238,61 +223,18 @@ impl Agent {
         command: &[&str],
         played: &[&Started],
     ) -> Result<Self, LabError> {
-        let mut command = command.to_vec();
-        for Started { role, spec, .. } in played {
-            command.extend([part(*role), spec.as_str()]);
-        }
-        let mut exec = Exec::start(&pods.cluster, &pods.api, pod, &command)?;
-        let stderr = exec.stderr();
-        let (pod, sides) = (pod.to_owned(), sides(played));
-        let (said, failed) = (Vec::new(), None);
-        Ok(Self { pod, is_on_node, sides, is_beside_clients: false, exec, stderr, said, failed })
+        let endpoints = played.iter().map(|one| (one.role, one.spec.as_str()));
+        let watcher = Watcher::start(&pods.remote(pod), command, endpoints)?;
+        Ok(Self { is_on_node, sides: sides(played), is_beside_clients: false, watcher })
     }
 
     /// The answer to `values`.
     fn values(&mut self, deadline: Instant) -> Result<Values, LabError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let text = self.hear(deadline)?;
-        let mut values: Values = serde_json::from_str(&text).map_err(|error| {
-            LabError::cluster(format!("the agent in the pod {} is not understood", self.pod)).because(error)
-        })?;
+        let mut values = self.watcher.values(deadline)?;
         if self.is_beside_clients {
             values.extend(places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &Missing::OnClientNode));
         }
         Ok(values)
-    }
-
-    /// The agent's next line.
-    fn hear(&mut self, deadline: Instant) -> Result<String, LabError> {
-        let pod = &self.pod;
-        loop {
-            if let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<_> = self.said.drain(..=end).collect();
-                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
-            }
-            match self.exec.read(deadline) {
-                Piece::Bytes(bytes) => self.said.extend(bytes),
-                Piece::Deadline => {
-                    return Err(LabError::cluster(format!(
-                        "who observes in the pod {pod} said nothing for {ANSWERING:?}"
-                    )));
-                }
-                Piece::Ended(ended) => {
-                    let mut words = String::new();
-                    if let Some(mut stderr) = self.stderr.take() {
-                        // After an error, the part that was read is kept.
-                        let _ = stderr.read_to_string(&mut words);
-                    }
-                    let how = match ended {
-                        Ended::Code(code) => format!("ended with exit status {code}"),
-                        Ended::Lost(why) => format!("was lost: {why}"),
-                    };
-                    return Err(LabError::cluster(format!("who observes in the pod {pod} {how}: {}", words.trim())));
-                }
-            }
-        }
     }
 }
 

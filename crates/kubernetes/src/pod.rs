@@ -3,10 +3,10 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Map, Value, json};
 
-use crate::agent::SUBCOMMAND;
 use crate::mesh;
 use crate::names::{CLIENT, CONTAINER, HOST, PROGRAM, ROLE, SERVING};
 use crate::objects::{Common, labels, object};
+use wirelab_agent::SUBCOMMAND;
 
 /// Memory request and limit of a pod in MiB, and the increment for each further client in a pod. Request and limit are
 /// equal, so that the pod is among the last to be evicted. Processors have no limit, because throttling would distort

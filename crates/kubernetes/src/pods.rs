@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,18 +12,18 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use wirelab_model::event::Configured;
 
-use crate::agent::{Facts, SUBCOMMAND};
-use crate::call::output;
 use crate::candidates::{Node, candidates};
 use crate::cluster::{Cluster, is_missing};
 use crate::distance::{Place, Spot, proven};
 use crate::mesh;
-use crate::names::{self, CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
+use crate::names::{self, CLIENT, NODE_LABEL, RUN, ZONE_LABEL};
 use crate::objects::Common;
 use crate::plumbing;
 use crate::pod::serving;
-use crate::state::{self, Hopeless, Loss};
+use crate::remote::PodRemote;
+use crate::state::{self, Hopeless};
 use crate::watch::{Only, Watch};
+use wirelab_agent::{Facts, Loss, Sent, output};
 use wirelab_lab::{LabError, many};
 
 /// Time-out of pods' readiness, and its increment for each pod: an image may have to be pulled, and a node starts only
@@ -61,8 +60,8 @@ pub(crate) struct Host {
     pub(crate) spot: Spot,
     /// Facts for the trial's record: node, zone, MTU and others.
     pub(crate) facts: Configured,
-    /// Files that the pod already has: path, length and modification time.
-    pub(crate) sent: HashSet<(PathBuf, u64, Option<std::time::SystemTime>)>,
+    /// Files that the pod already has.
+    pub(crate) sent: Sent,
 }
 
 /// The pods of a run.
@@ -177,11 +176,9 @@ impl Pods {
 
     /// The reason why one of these pods, except lost ones, does not answer; `None` if all answer.
     fn silence(&self, names: &[String], lost: &[String]) -> Option<String> {
-        let command = [PROGRAM, SUBCOMMAND, "look"];
         let asked: Vec<_> = names.iter().filter(|name| !lost.contains(name)).collect();
-        let answers = many::each(asked, |name| {
-            output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING)
-        });
+        let answers =
+            many::each(asked, |name| output(&self.remote(name), &["look"], Vec::new(), Instant::now() + LOOKING));
         let why = answers.err()?;
         Some(format!("a pod that works as far as the cluster knows does not answer: {why}"))
     }
@@ -222,6 +219,17 @@ impl Pods {
         let there = names.iter().find(|name| watch.objects().contains_key(*name));
         let attempt = there.map(attempt).unwrap_or_default();
         Err(LabError::cluster(format!("{attempt}: it is still there after {GOING:?}")).remedy("is its node up?"))
+    }
+
+    /// The pod with this name as a host of the agent.
+    pub(crate) fn remote(&self, name: &str) -> PodRemote {
+        PodRemote {
+            cluster: Arc::clone(&self.cluster),
+            api: self.api.clone(),
+            pod: name.to_owned(),
+            name: format!("the pod {name}"),
+            node: self.node_of(name),
+        }
     }
 
     /// The node of a pod.
@@ -336,8 +344,7 @@ impl Pods {
         let address = address
             .parse()
             .map_err(|_| LabError::cluster(format!("the pod {name} has `{address}`, which is no address")))?;
-        let command = [PROGRAM, SUBCOMMAND, "look"];
-        let said = output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING)?;
+        let said = output(&self.remote(name), &["look"], Vec::new(), Instant::now() + LOOKING)?;
         let facts: Facts = serde_json::from_slice(&said).map_err(|error| {
             LabError::cluster(format!("the agent in the pod {name} is not understood"))
                 .because(error)
@@ -376,7 +383,7 @@ impl Pods {
             known.insert("mtu".to_owned(), mtu.into());
         }
         let (uid, spot) = (pod.metadata.uid.clone().unwrap_or_default(), Spot { node: Some(node_name), zone });
-        Ok(Host { address, node: of_node, uid, is_serving: false, spot, facts: known, sent: HashSet::new() })
+        Ok(Host { address, node: of_node, uid, is_serving: false, spot, facts: known, sent: Sent::default() })
     }
 }
 

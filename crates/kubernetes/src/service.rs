@@ -11,13 +11,12 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wirelab_model::network::Address;
 
-use crate::agent::{Kind, PATIENCE, SUBCOMMAND};
-use crate::call::output;
 use crate::change::SAYING;
-use crate::names::{NAMING_PORT, PROGRAM, SERVICE, SERVING, name_of_servers};
+use crate::names::{SERVICE, SERVING, name_of_servers};
 use crate::objects::{Common, labels, object};
 use crate::pods::Pods;
 use crate::watch::{Only, Watch};
+use wirelab_agent::{Kind, NAMING_PORT, PATIENCE, output};
 use wirelab_lab::LabError;
 
 /// The label of a service's endpoint slices.
@@ -115,9 +114,9 @@ pub(crate) fn prove(
     kind: Kind,
 ) -> Result<(), LabError> {
     let (target, times) = (address.to_string(), (PROBES * servers as u32).to_string());
-    let command = [PROGRAM, SUBCOMMAND, "probe", kind.word(), &target, &times];
+    let command = ["probe", kind.word(), &target, &times];
     let deadline = Instant::now() + PATIENCE + SAYING;
-    output(&pods.cluster, &pods.api, client, &command, Vec::new(), deadline)
+    output(&pods.remote(client), &command, Vec::new(), deadline)
         .map(drop)
         .map_err(|error| LabError::cluster(format!("{address} does not lead the client to its servers")).because(error))
 }

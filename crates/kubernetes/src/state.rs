@@ -5,15 +5,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 
 use crate::names::CONTAINER;
-
-/// The reason why a pod no longer works.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Loss {
-    /// What happened, in the cluster's words.
-    pub(crate) what: String,
-    /// Whether the pod exceeded its memory limit: that is the endpoint's fault, not the lab's.
-    pub(crate) is_memory: bool,
-}
+use wirelab_agent::Loss;
 
 /// Why a pod will never become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -74,9 +74,9 @@ pub fn fabric() -> ExitCode {
 
 /// Works in a pod of a run. `wait NAME --metrics ADDRESS SOCKETS` also serves the metrics of the pod's endpoints.
 pub fn agent(words: &[String]) -> ExitCode {
-    let [wait, name, flag, address, sockets] = words else { return wirelab_kubernetes::agent::main(words) };
+    let [wait, name, flag, address, sockets] = words else { return wirelab_agent::there::main(words) };
     if (wait.as_str(), flag.as_str()) != ("wait", "--metrics") {
-        return wirelab_kubernetes::agent::main(words);
+        return wirelab_agent::there::main(words);
     }
     let exporter = address
         .parse()
@@ -85,7 +85,7 @@ pub fn agent(words: &[String]) -> ExitCode {
     match exporter {
         Ok(exporter) => {
             exporter.watch(sockets.into());
-            wirelab_kubernetes::agent::main(&[wait.clone(), name.clone()])
+            wirelab_agent::there::main(&[wait.clone(), name.clone()])
         }
         Err(failure) => failure.report(),
     }

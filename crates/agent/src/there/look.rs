@@ -1,16 +1,16 @@
-//! Facts about a pod that only a process inside it can read.
+//! Facts about a host that only a process inside it can read.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// Facts that no object of the cluster has.
+/// Facts about a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Facts {
-    /// The version of wirelab in the image.
-    pub(crate) wirelab: String,
-    /// The MTU of the pod's interface; `None` if it has none, or several interfaces.
-    pub(crate) mtu: Option<u32>,
+pub struct Facts {
+    /// The version of its wirelab.
+    pub wirelab: String,
+    /// The MTU of its interface; `None` if it has none, or several interfaces.
+    pub mtu: Option<u32>,
 }
 
 impl Facts {

@@ -21,9 +21,9 @@ pub(crate) const ACCOUNT: u8 = 0x1e;
 pub(crate) const NOT_INSTALLED: &str = "none";
 
 /// Runs an endpoint in a role with the agent's streams, and ends with its exit status; after a signal, with 128 plus
-/// its number, as the API server reports signals. An endpoint that the image lacks is unsupported.
-pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::Result<ExitCode> {
-    let endpoint = match endpoint(name, identity) {
+/// its number. An endpoint that the host lacks is unsupported.
+pub(crate) fn start((name, identity, remedy): (&str, &str, &str), role: &str, spec: &str) -> io::Result<ExitCode> {
+    let endpoint = match endpoint(name, identity, remedy) {
         Ok(endpoint) => endpoint,
         Err(error) => {
             let message = error.to_string();
@@ -39,7 +39,7 @@ pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::R
     let (status, usage) = reap(pid.ok_or_else(|| io::Error::other("a child without a number"))?)?;
     if status == ExitStatus::Signal(libc::SIGKILL) && memory::kills() > before {
         // The killed child cannot report this itself.
-        writeln!(io::stderr(), "the kernel killed it, because its pod used more memory than it may")?;
+        writeln!(io::stderr(), "the kernel killed it, because its container used more memory than it may")?;
     }
     io::stdout().write_all(&account(&usage))?;
     Ok(ExitCode::from(match status {
@@ -50,21 +50,19 @@ pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::R
 }
 
 /// The endpoint of this name, if its installation has this identity.
-fn endpoint(name: &str, identity: &str) -> Result<Endpoint, LabError> {
+fn endpoint(name: &str, identity: &str, remedy: &str) -> Result<Endpoint, LabError> {
     let program = env::current_exe()
         .map_err(|error| LabError::process("the agent does not know its own program").because(error))?;
     if name == BUILTIN {
         return Ok(endpoints::builtin(&program));
     }
-    let remedy = format!("`make image ENDPOINTS={name}` makes one that has it (docs/cluster.md)");
     let endpoint = endpoints::find(&program, name).map_err(|error| {
-        LabError::endpoint(format!("the image of the pods cannot play `{name}`; {remedy}")).because(error)
+        LabError::endpoint(format!("the agent's host does not have `{name}`; {remedy}")).because(error)
     })?;
     if endpoint.installation.as_deref().unwrap_or(NOT_INSTALLED) == identity {
         Ok(endpoint)
     } else {
-        let what =
-            format!("the image of the pods has another version of `{name}` than the machine that started the run");
+        let what = format!("the agent's host has another version of `{name}` than the machine that started the run");
         Err(LabError::endpoint(what).remedy(remedy))
     }
 }
@@ -105,10 +103,10 @@ mod tests {
 
     #[test]
     fn the_built_in_endpoint_is_there_and_of_another_one_the_remedy_is_named() {
-        let builtin = endpoint(BUILTIN, NOT_INSTALLED).unwrap();
+        let builtin = endpoint(BUILTIN, NOT_INSTALLED, "install it").unwrap();
         assert_eq!(builtin.command[1..], ["endpoint"]);
-        let why = endpoint("no-such-endpoint", NOT_INSTALLED).unwrap_err().to_string();
-        assert!(why.contains("cannot play `no-such-endpoint`; `make image ENDPOINTS=no-such-endpoint`"), "{why}");
+        let why = endpoint("no-such-endpoint", NOT_INSTALLED, "install it").unwrap_err().to_string();
+        assert!(why.contains("does not have `no-such-endpoint`; install it: "), "{why}");
     }
 
     #[test]

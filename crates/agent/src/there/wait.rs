@@ -8,7 +8,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::names::NAMING_PORT;
+/// Port at which each waiting agent answers connections with its name.
+pub const NAMING_PORT: u16 = 19_999;
 
 /// Runs until SIGTERM or SIGINT.
 pub(crate) fn wait(name: &str) -> io::Result<()> {

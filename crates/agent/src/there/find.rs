@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long the cluster may take to route clients to a changed set of servers.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time-out of one connection.
 const ANSWERING: Duration = Duration::from_millis(500);

@@ -1,15 +1,41 @@
-//! The files that a spec names: sent into the pod before the start, fetched from it afterwards, under the same paths.
+//! The files that a spec names: sent to the host before the start, fetched from it afterwards, under the same paths.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec};
 
 use wirelab_lab::{LabError, Role};
 
-/// The files of an endpoint in a pod.
+/// The files that a host already has.
+#[derive(Debug, Clone, Default)]
+pub struct Sent(HashSet<Stamp>);
+
+/// Path, length and modification time.
+type Stamp = (PathBuf, u64, Option<SystemTime>);
+
+impl Sent {
+    /// The files that the host lacks, or has in another version.
+    pub(crate) fn missing(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        paths.iter().filter(|path| !self.0.contains(&stamp(path))).cloned().collect()
+    }
+
+    pub(crate) fn add(&mut self, paths: &[PathBuf]) {
+        self.0.extend(paths.iter().map(|path| stamp(path)));
+    }
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let about = fs::metadata(path).ok();
+    let length = about.as_ref().map_or(0, fs::Metadata::len);
+    (path.to_owned(), length, about.and_then(|about| about.modified().ok()))
+}
+
+/// The files of an endpoint on another host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     /// Files and whole folders to send.
@@ -107,14 +133,14 @@ pub(crate) fn unpack(archive: impl Read, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Unpacks the requested paths from a pod's archive. Refuses any other path, so that a pod cannot write elsewhere.
+/// Unpacks the requested paths from a host's archive. Refuses any other path, so that a host cannot write elsewhere.
 pub(crate) fn take(archive: &[u8], wanted: &[PathBuf]) -> io::Result<()> {
     for entry in tar::Archive::new(archive).entries()? {
         let mut entry = entry?;
         let path = Path::new("/").join(entry.path()?);
         let is_plain = path.components().all(|part| !matches!(part, std::path::Component::ParentDir));
         if !is_plain || !wanted.iter().any(|wanted| path.starts_with(wanted)) {
-            return Err(io::Error::other(format!("the pod sent {}, which was not asked for", path.display())));
+            return Err(io::Error::other(format!("the host sent {}, which was not asked for", path.display())));
         }
         if entry.header().entry_type().is_dir() {
             fs::create_dir_all(&path)?;

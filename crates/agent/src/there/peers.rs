@@ -10,13 +10,13 @@ use wirelab_model::network::Between;
 
 /// A server's pod, and the clients on other nodes that it exchanges packets with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Peers {
+pub struct Peers {
     /// The address of the server's pod.
-    pub(crate) own: IpAddr,
+    pub own: IpAddr,
     /// The addresses of the clients' pods on other nodes.
-    pub(crate) clients: BTreeSet<IpAddr>,
+    pub clients: BTreeSet<IpAddr>,
     /// The addresses of these nodes.
-    pub(crate) nodes: BTreeSet<IpAddr>,
+    pub nodes: BTreeSet<IpAddr>,
 }
 
 /// Written as one argument: no address contains a comma or a slash.
@@ -31,7 +31,7 @@ impl FromStr for Peers {
     type Err = io::Error;
 
     fn from_str(word: &str) -> io::Result<Self> {
-        let wrong = || io::Error::other(format!("`{word}` names no peers; is the image of another version?"));
+        let wrong = || io::Error::other(format!("`{word}` names no peers; is its wirelab of another version?"));
         let list = |text: &str| -> io::Result<BTreeSet<IpAddr>> {
             text.split(',').filter(|word| !word.is_empty()).map(|word| word.parse().map_err(|_| wrong())).collect()
         };

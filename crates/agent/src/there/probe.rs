@@ -16,7 +16,7 @@ const BETWEEN: Duration = Duration::from_millis(20);
 
 /// The kind of probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A TCP connection that is closed at once.
     Tcp,
     /// A QUIC packet of a version that does not exist; every QUIC server answers it (RFC 9000, section 6.1).
@@ -27,7 +27,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The probe for a protocol.
-    pub(crate) fn of(protocol: Protocol) -> Self {
+    #[must_use]
+    pub fn of(protocol: Protocol) -> Self {
         match (protocol.uses_quic(), protocol.uses_udp()) {
             (true, _) => Self::Quic,
             (false, true) => Self::Udp,
@@ -36,14 +37,17 @@ impl Kind {
     }
 
     /// The transport protocol, as services name it.
-    pub(crate) const fn transport(self) -> &'static str {
+    #[must_use]
+    pub const fn transport(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",
             Self::Quic | Self::Udp => "UDP",
         }
     }
 
-    pub(crate) const fn word(self) -> &'static str {
+    /// The word on the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Quic => "quic",

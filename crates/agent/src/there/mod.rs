@@ -1,4 +1,4 @@
-//! `wirelab agent`: wirelab's helper inside a pod, whose image has no shell and no tar, only this program.
+//! `wirelab agent`: wirelab's helper on another host. The host needs no shell and no tar, only this program.
 
 mod find;
 mod look;
@@ -16,38 +16,42 @@ use std::process::ExitCode;
 
 use crate::files;
 
-pub(crate) use find::PATIENCE;
-pub(crate) use look::Facts;
-pub(crate) use observe::{NO_PEERS, part};
-pub(crate) use peers::Peers;
-pub(crate) use probe::Kind;
+pub use find::PATIENCE;
+pub use look::Facts;
+pub use observe::NO_PEERS;
+pub(crate) use observe::part;
+pub use peers::Peers;
+pub use probe::Kind;
 pub(crate) use start::{NOT_INSTALLED, Output};
+pub use wait::NAMING_PORT;
 
 /// The subcommand of wirelab that runs the agent.
 pub const SUBCOMMAND: &str = "agent";
 
 /// Runs a command of the agent; errors go to standard error.
 ///
-/// - `wait NAME`: runs as the pod's first process until the pod ends; answers each connection with this name
-/// - `start ENDPOINT IDENTITY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends its
-///   resource usage to standard output
+/// - `wait NAME`: runs as the first process of a container until it ends; answers each connection with this name
+/// - `start ENDPOINT IDENTITY REMEDY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends its
+///   resource usage to standard output; REMEDY is what to do if the host lacks it
 /// - `take`: unpacks the archive on standard input
 /// - `give PATH...`: packs these files and folders, as far as they exist, to standard output
-/// - `look`: prints facts about the pod
-/// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to exactly the pods of these names
+/// - `look`: prints facts about the host
+/// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to exactly the hosts of these names
 /// - `resolve NAME ADDRESS...`: waits until the name resolves to exactly these addresses
 /// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: waits until servers answer there this many times in a row
 /// - `observe OBSERVER,... [PART SPEC]...`: runs observers on the endpoints with these roles and specs, controlled by
 ///   lines on standard input
-/// - `observe-node POD PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes of the pod with
-///   this UID; for a server, PEERS are the addresses whose packets count, or `-`
+/// - `observe-node ID PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes whose cgroups have
+///   this identifier; for a server, PEERS are the addresses whose packets count, or `-`
 /// - `sweep`: kills every process except the first
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["wait", name] => wait::wait(name),
-        ["start", name, identity, role, "--spec", spec] => return ended(start::start(name, identity, role, spec)),
+        ["start", name, identity, remedy, role, "--spec", spec] => {
+            return ended(start::start((name, identity, remedy), role, spec));
+        }
         ["take"] => files::unpack(io::stdin().lock(), Path::new("/")),
         ["give", ref paths @ ..] => give(paths),
         ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
@@ -58,7 +62,7 @@ pub fn main(words: &[String]) -> ExitCode {
         ["observe-node", pod, peers, observers, ref played @ ..] => observe::on_node(pod, peers, observers, played),
         ["sweep"] => sweep::sweep(),
         _ => Err(io::Error::other(format!(
-            "the agent does not know `{}`; is the image of another version?",
+            "the agent does not know `{}`; is its wirelab of another version?",
             words.join(" ")
         ))),
     };

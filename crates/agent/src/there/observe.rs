@@ -22,7 +22,7 @@ const ROLES: [Role; 5] =
 const UP: u32 = 1;
 
 /// The argument of a server without peers on other nodes.
-pub(crate) const NO_PEERS: &str = "-";
+pub const NO_PEERS: &str = "-";
 
 /// The node's first process, which is in the node's network namespace. Only processes with the node's PID namespace see
 /// it.
@@ -70,7 +70,7 @@ pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> i
 
 fn observers(names: &str) -> io::Result<Vec<Box<dyn Observer>>> {
     let unknown =
-        |name: &str| io::Error::other(format!("there is no observer `{name}`; is the image of another version?"));
+        |name: &str| io::Error::other(format!("there is no observer `{name}`; is its wirelab of another version?"));
     names.split(',').map(|name| create(name).ok_or_else(|| unknown(name))).collect()
 }
 
@@ -111,7 +111,10 @@ fn targets(pod: Option<&str>, played: &[&str]) -> io::Result<Targets> {
     for pair in played.chunks(2) {
         let role = ROLES.into_iter().find(|role| part(*role) == pair[0]);
         let (Some(role), Some(spec)) = (role, pair.get(1)) else {
-            return Err(io::Error::other(format!("there is no part `{}`; is the image of another version?", pair[0])));
+            return Err(io::Error::other(format!(
+                "there is no part `{}`; is its wirelab of another version?",
+                pair[0]
+            )));
         };
         let process = process(pod, role.word(), spec)?;
         match role {

@@ -1,0 +1,24 @@
+//! Work on other hosts: an agent there, and its client here.
+//!
+//! A lab gives access to a host by [`Remote`], which starts a command of the agent and returns its byte stream. This
+//! crate knows neither the transport, such as the exec of a pod or a session of ssh, nor the kind of host.
+//!
+//! `wirelab agent` is the agent ([`there::main`]). Here, [`RemoteProcess`] is an endpoint that the agent runs,
+//! [`Watcher`] an agent that observes endpoints, and [`Call`] a short command.
+
+mod call;
+mod files;
+mod process;
+mod remote;
+pub mod there;
+mod watcher;
+
+pub use call::{Call, output};
+pub use files::Sent;
+pub use process::RemoteProcess;
+pub use remote::{Ended, Loss, Piece, Remote, State, Stream};
+pub use there::{Facts, Kind, NAMING_PORT, NO_PEERS, PATIENCE, Peers, SUBCOMMAND};
+pub use watcher::{ANSWERING, Watcher};
+
+#[cfg(test)]
+mod tests;
