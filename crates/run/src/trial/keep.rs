@@ -1,33 +1,18 @@
 //! Stores results and artifacts of a trial in the run folder.
 
 use std::fs;
-use std::path::PathBuf;
 
 use wirelab_model::page::PageLoad;
-use wirelab_model::plan::{Job, Trial};
-use wirelab_model::study::Artifact;
+use wirelab_model::plan::Trial;
 
 use crate::error::RunError;
-use crate::store::folder;
-use crate::store::parquet;
-use crate::trial::TrialContext;
+use crate::store::{folder, parquet};
+use crate::trial::context::TrialContext;
 use crate::trial::results::Results;
 
 impl TrialContext<'_> {
-    pub(super) fn keeps(&self, artifact: Artifact) -> bool {
-        self.keep.contains(&artifact)
-    }
-
-    /// Folder for an endpoint's qlog files; `None` if the study does not keep them, or the protocol has none.
-    pub(super) fn qlog_dir(&self, trial: &Trial, job: &Job, of: &str) -> Result<Option<PathBuf>, RunError> {
-        if !self.keeps(Artifact::Qlog) || !job.protocol.uses_quic() {
-            return Ok(None);
-        }
-        self.folder.make_qlog(trial, of).map(Some)
-    }
-
     /// Stores the results under the trial's number; returns their path relative to the run folder.
-    pub(super) fn keep(&self, trial: &Trial, results: &Results) -> Result<String, RunError> {
+    pub(crate) fn keep(&self, trial: &Trial, results: &Results) -> Result<String, RunError> {
         let stem = folder::stem(trial);
         let name = match results {
             Results::Samples(_) => format!("{stem}.parquet"),
@@ -50,7 +35,7 @@ impl TrialContext<'_> {
     }
 
     /// Moves the client's results of a failed trial to the logs, for diagnosis; they are not samples.
-    pub(super) fn keep_results(&self, trial: &Trial) -> Result<(), RunError> {
+    pub(crate) fn keep_results(&self, trial: &Trial) -> Result<(), RunError> {
         let kept = self.folder.log(trial, "client-results.jsonl");
         match fs::metadata(&self.files.results) {
             Ok(about) if about.len() > 0 => {

@@ -1,7 +1,6 @@
-//! Ends the clients of a trial in parallel: each writes its results, reports `done` and exits. In pods most of this
-//! time is waiting.
+//! Ends the processes of a trial: clients in parallel, because most of this time is waiting in pods; then sidecars or
+//! the control plane, then servers.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -14,39 +13,14 @@ use wirelab_model::reason::Attempt;
 use wirelab_model::transport::TransportReport;
 
 use crate::limits::Limits;
+use crate::trial::carried;
+use crate::trial::clients::Clients;
+use crate::trial::context::{Facts, TrialContext};
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::start::Serving;
 use crate::trial::window::shared::{ReadResult, SERVER_CHECK_INTERVAL, read_event};
 
 const ATTEMPT: Attempt = Attempt::Finishing;
-
-/// The clients of a trial. Drop kills the running ones.
-pub(crate) struct Clients(Vec<EndpointHandle>);
-
-impl Clients {
-    pub(crate) const fn new(handles: Vec<EndpointHandle>) -> Self {
-        Self(handles)
-    }
-}
-
-impl Deref for Clients {
-    type Target = [EndpointHandle];
-
-    fn deref(&self) -> &[EndpointHandle] {
-        &self.0
-    }
-}
-
-impl DerefMut for Clients {
-    fn deref_mut(&mut self) -> &mut [EndpointHandle] {
-        &mut self.0
-    }
-}
-
-impl Drop for Clients {
-    fn drop(&mut self) {
-        many::drop_all(std::mem::take(&mut self.0));
-    }
-}
 
 /// Reports of a client at its end.
 pub(crate) struct End {
@@ -136,4 +110,70 @@ fn wait_for_ends<T>(
             other.expect_no_event(ATTEMPT, Duration::ZERO)?;
         }
     }
+}
+
+impl TrialContext<'_> {
+    /// Ends the clients; returns their resource usage in total.
+    pub(crate) fn end_clients(
+        &self,
+        clients: &mut Clients,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<Option<Usage>, TrialAbort> {
+        let (mut usages, mut transports) = (Vec::new(), Vec::new());
+        for End { configured, transport, usage } in end_all(clients, &mut serving.handles, self.limits, self.stop)? {
+            facts.client.extend(configured);
+            transports.push(transport);
+            usages.push(usage);
+        }
+        facts.client_transport = transports.into_iter().reduce(merge_transport).flatten();
+        Ok(usages.into_iter().reduce(merge_usage).flatten())
+    }
+
+    /// Stops sidecars or control plane in reverse order of start, then the servers. Returns the servers' resource
+    /// usage in total.
+    pub(crate) fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, TrialAbort> {
+        const ATTEMPT: Attempt = Attempt::Stopping;
+        let (limits, stop) = (self.limits, self.stop);
+        let (servers, rest) = serving.handles.split_at_mut(serving.ports.len());
+        if serving.mesh.is_some() {
+            facts.carried = Some(carried::count(rest, limits, stop)?);
+        }
+        for other in rest.iter_mut().rev().filter(|other| !other.is_stopped()) {
+            other.stop(limits.exit, stop)?;
+        }
+        let (mut usages, mut transports) = (Vec::new(), Vec::new());
+        for server in servers {
+            // The usage of a server that ended earlier is unknown.
+            if server.is_stopped() {
+                usages.push(None);
+                transports.push(None);
+                continue;
+            }
+            server.send(Command::Stop)?;
+            match server.wait(ATTEMPT, limits.exit, &mut [], stop)? {
+                Event::Done { configured, transport, .. } => {
+                    facts.server.extend(configured);
+                    transports.push(transport);
+                }
+                other => return Err(server.unexpected(&other, ATTEMPT)),
+            }
+            usages.push(server.end(Attempt::Ending, limits.exit)?.usage);
+        }
+        facts.server_transport = transports.into_iter().reduce(merge_transport).flatten();
+        Ok(usages.into_iter().reduce(merge_usage).flatten())
+    }
+}
+
+/// Sum of two usages; `None` if one is unknown.
+fn merge_usage(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
+    Some(sum?.with(one?))
+}
+
+/// Merges the transport reports of two endpoints; `None` if one is missing.
+fn merge_transport(
+    sum: Option<Box<TransportReport>>,
+    one: Option<Box<TransportReport>>,
+) -> Option<Box<TransportReport>> {
+    Some(Box::new(sum?.and(one.as_ref()?)))
 }

@@ -12,7 +12,7 @@ use wirelab_model::reason::Attempt;
 use wirelab_model::spec::ControlPlaneSpec;
 
 use crate::spec;
-use crate::trial::TrialContext;
+use crate::trial::context::TrialContext;
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::membership::Membership;
 

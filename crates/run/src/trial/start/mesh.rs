@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use wirelab_lab::{Arena, Beside, Launch, Role};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::Endpoint;
-use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::event::{Configured, Event};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::reason::Attempt;
@@ -16,10 +16,11 @@ use wirelab_model::spec::SidecarSpec;
 
 use crate::limits::Limits;
 use crate::spec;
+use crate::trial::context::TrialContext;
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::membership::{Membership, write_addresses};
+use crate::trial::names::server_name;
 use crate::trial::verify;
-use crate::trial::{TrialContext, server_name};
 
 /// Properties shared by the sidecars of a trial.
 #[derive(Debug)]
@@ -31,14 +32,6 @@ pub(crate) struct Mesh {
     pub of_servers: Configured,
     /// Server list of the clients' sidecar.
     pub membership: Membership,
-}
-
-/// Requests carried by each sidecar; `None` for a sidecar that was stopped before the count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Carried {
-    pub of_clients: u64,
-    /// In server order.
-    pub of_servers: Vec<Option<u64>>,
 }
 
 /// A sidecar to start.
@@ -121,29 +114,6 @@ impl TrialContext<'_> {
         let role = Role::Sidecar(*beside);
         EndpointHandle::start(arena, job, &Launch { role, number: *number, endpoint, spec: &path, log: &log })
     }
-}
-
-/// Queries the sidecars for their number of carried requests.
-pub(crate) fn carried(
-    handles: &mut [EndpointHandle],
-    limits: Limits,
-    stop: &AtomicBool,
-) -> Result<Carried, TrialAbort> {
-    let attempt = Attempt::CountingCarried;
-    let mut counts = Vec::new();
-    for handle in handles {
-        if handle.is_stopped() {
-            counts.push(None);
-            continue;
-        }
-        handle.send(Command::Count)?;
-        counts.push(match handle.wait(attempt, limits.slack, &mut [], stop)? {
-            Event::Counted { requests } => Some(requests),
-            other => return Err(handle.unexpected(&other, attempt)),
-        });
-    }
-    let of_clients = counts.pop().flatten().unwrap_or_default();
-    Ok(Carried { of_clients, of_servers: counts })
 }
 
 /// File names of the sidecars' logs.

@@ -9,7 +9,7 @@ use wirelab_model::spec::Extent;
 use wirelab_model::units::Span;
 use wirelab_model::violation::{LoadProblem, Violation};
 
-use crate::trial::verify::Tally;
+use crate::trial::verify::tally::Tally;
 
 /// Connections per host that browsers open over HTTP/1.1.
 const PARALLEL: u64 = 6;

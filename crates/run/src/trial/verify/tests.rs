@@ -3,6 +3,8 @@ use wirelab_model::plan::Work;
 use wirelab_model::settings::Exchange;
 use wirelab_model::units::Span;
 
+use wirelab_model::warning::Warning;
+
 use super::*;
 use crate::fixture::cell;
 
