@@ -169,3 +169,46 @@ fn no_file_is_longer_than_800_lines() {
         }
     }
 }
+
+/// The paths below `crate::` in a text; a list in braces gives one path for each of its items.
+fn own_paths(text: &str) -> Vec<String> {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_:".contains(letter);
+    let mut paths = Vec::new();
+    for after in text.split("crate::").skip(1) {
+        let path: String = after.chars().take_while(|letter| is_part(*letter)).collect();
+        match after[path.len()..].strip_prefix('{').and_then(|list| list.split_once('}')) {
+            Some((list, _)) => paths.extend(list.split(',').map(|item| format!("{path}{}", item.trim()))),
+            None => paths.push(path),
+        }
+    }
+    paths
+}
+
+#[test]
+fn the_modules_of_run_have_no_circle() {
+    let source = root().join("crates/run/src");
+    let name = |path: &Path| {
+        let path = path.strip_prefix(&source).unwrap().with_extension("");
+        path.to_string_lossy().trim_end_matches("/mod").replace('/', "::")
+    };
+    let modules: BTreeMap<String, String> =
+        code("run").into_iter().map(|(path, text)| (name(&path), text)).filter(|(name, _)| name != "lib").collect();
+    let module_of = |path: &str| {
+        let ends = [path.len()].into_iter().chain(path.rmatch_indices("::").map(|(end, _)| end));
+        ends.map(|end| path[..end].to_owned()).find(|path| modules.contains_key(path))
+    };
+    let mut uses: BTreeMap<&String, BTreeSet<String>> = BTreeMap::new();
+    for (module, text) in &modules {
+        let used = own_paths(text).iter().filter_map(|path| module_of(path)).filter(|used| used != module).collect();
+        uses.insert(module, used);
+    }
+    assert!(uses.values().map(BTreeSet::len).sum::<usize>() > 50, "the paths are found");
+    // Modules that use no remaining module are removed until nothing is left but circles.
+    while let Some(free) = uses.iter().find(|(_, used)| used.is_empty()).map(|(module, _)| (*module).clone()) {
+        uses.remove(&free);
+        for used in uses.values_mut() {
+            used.remove(&free);
+        }
+    }
+    assert!(uses.is_empty(), "modules of `run` in circles, or above them: {uses:?}");
+}
