@@ -135,7 +135,7 @@ fn a_missing_program_is_named_with_its_package() {
 fn a_manifest_that_cannot_be_right_is_refused_with_what_is_wrong() {
     for (from, to, words) in [
         ("set = \"core\"", "set = \"cor\"", "unknown variant `cor`"),
-        ("../_parts", "../_party", "cannot read what it is built from"),
+        ("../_parts", "../_party", "cannot read its sources"),
         ("[install]", "[instal]", "unknown field `instal`"),
     ] {
         let place = Place::new(&MANIFEST.replace(from, to));
