@@ -2,10 +2,11 @@
 
 use wirelab_model::journal::StopReason;
 use wirelab_stats::analysis::{Compared, Moment, Verdict};
+use wirelab_stats::anytime::BEFORE_END;
 
 use crate::Input;
 use crate::layout::Layout;
-use crate::numbers::{change, percent_interval};
+use crate::numbers::{change, percent_interval, share};
 use crate::source;
 use crate::words::{Tone, direction, full, margin, noise_floor, phrase, symbol, upper_first};
 
@@ -33,10 +34,11 @@ fn not_ended(input: &Input) -> Option<Sentence> {
     (input.analysis.moment == Moment::Underway).then(|| Sentence {
         tone: Tone::Unknown,
         symbol: "…",
-        text:
-            "The run has not reached its planned end. Verdicts rest on tests that stay valid at every look, and need \
-               stronger evidence; claims, best levels and pairs get a verdict at the end only."
-                .to_owned(),
+        text: format!(
+            "The run has not reached its planned end. Verdicts rest on tests and intervals of {} that stay valid at \
+             every look, and need stronger evidence; claims, best levels and pairs get a verdict at the end only.",
+            share(1.0 - BEFORE_END)
+        ),
     })
 }
 
