@@ -4,7 +4,6 @@ use std::path::Path;
 
 use wirelab_lab::{Lab, LabError, LabInfo, fake, internet, loopback, netns};
 use wirelab_model::nearest::did_you_mean;
-use wirelab_model::plan::Job;
 
 /// Every lab.
 pub static LABS: [&LabInfo; 5] =
@@ -29,11 +28,6 @@ pub fn find(name: &str) -> Result<&'static LabInfo, LabError> {
 /// If no lab has this name, or it cannot be opened.
 pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
     (find(name)?.open)(program)
-}
-
-/// Why a lab does not support a job; `None` if it does, or if no lab has this name.
-pub fn refusal(name: &str, job: &Job) -> Option<String> {
-    (find(name).ok()?.supports)(job).err().map(|error| error.to_string())
 }
 
 #[cfg(test)]

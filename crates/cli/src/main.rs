@@ -2,7 +2,6 @@
 
 mod args;
 mod browsers;
-mod candidates;
 mod commands;
 mod discovery;
 mod failure;

@@ -27,7 +27,7 @@ pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};
 pub use page::{BrowserArg, PageArgs};
 pub use probe::ProbeArgs;
 pub use report::{Format, ReportArgs};
-pub use run::{Keep, ResumeArgs, RunArgs};
+pub use run::{ResumeArgs, RunArgs};
 pub use studies::{StudiesArgs, StudiesCommand};
 
 /// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and their transports side by side,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use wirelab_model::study::Artifact;
 
 use super::ShowArgs;
 
@@ -79,6 +80,18 @@ pub enum Keep {
     Netlog,
     /// Every load of a page, as an HTTP Archive (HAR 1.2)
     Har,
+}
+
+impl From<Keep> for Artifact {
+    fn from(keep: Keep) -> Self {
+        match keep {
+            Keep::Pcap => Self::Pcap,
+            Keep::Qlog => Self::Qlog,
+            Keep::Keys => Self::Keys,
+            Keep::Netlog => Self::Netlog,
+            Keep::Har => Self::Har,
+        }
+    }
 }
 
 /// Arguments of `resume`.

@@ -1,0 +1,109 @@
+//! From a study to a plan for this machine: the additions of the command line, the installed endpoints, the lab.
+
+mod candidates;
+
+use std::net::SocketAddr;
+
+use wirelab_lab::LabInfo;
+use wirelab_lab::endpoints::{self, Found};
+use wirelab_model::plan::{Job, Plan};
+use wirelab_model::study::{Artifact, Study};
+use wirelab_model::warning::Warning;
+use wirelab_observe::film::ABOUT as FILM;
+use wirelab_plan::{StudyError, polite};
+
+use crate::resolve::candidates::candidates;
+
+/// Additions to a study.
+#[derive(Debug, Clone, Default)]
+pub struct Additions {
+    /// The lab, instead of the study's.
+    pub lab: Option<String>,
+    /// Names of further observers.
+    pub observers: Vec<String>,
+    /// Further files to keep of each trial.
+    pub keep: Vec<Artifact>,
+    /// Address for Prometheus.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl Additions {
+    /// Applies the additions.
+    pub fn apply(self, study: &mut Study) {
+        if let Some(lab) = &self.lab {
+            wirelab_plan::move_to(study, lab);
+        }
+        // A filmed trial measures none of the metrics that the study compares.
+        if self.observers.iter().any(|name| name == FILM.name) {
+            study.compare.primary.clear();
+            study.compare.metrics = FILM.metrics.iter().map(|metric| metric.name.to_owned()).collect();
+        }
+        if !self.observers.is_empty() {
+            let defaults = || wirelab_observe::default_set().into_iter().map(str::to_owned).collect();
+            add(study.observers.get_or_insert_with(defaults), self.observers);
+        }
+        add(&mut study.keep, self.keep);
+        study.metrics = self.metrics.or(study.metrics);
+    }
+}
+
+/// Appends the elements that the list does not have.
+fn add<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+}
+
+/// A study with its plan for this machine.
+#[derive(Debug)]
+pub struct Resolved {
+    /// The study without omitted levels and cells.
+    pub study: Study,
+    /// Its plan.
+    pub plan: Plan,
+    /// Warnings about omitted levels and cells.
+    pub warnings: Vec<Warning>,
+    /// All endpoints, with the browsers.
+    pub endpoints: Vec<Found>,
+}
+
+/// Plans a study for the installed endpoints and for its lab (`None`: the lab is unknown). Without `may_load`, hosts of
+/// other owners get no A/A twins. Starts no process but endpoints that describe themselves.
+///
+/// # Errors
+/// If the study cannot be planned, or nothing of it can run here.
+pub fn resolve(
+    study: Study,
+    mut endpoints: Vec<Found>,
+    browsers: Vec<Found>,
+    lab: Option<&LabInfo>,
+    may_load: bool,
+) -> Result<Resolved, StudyError> {
+    let starts_endpoints = lab.is_some_and(|lab| lab.starts_endpoints);
+    let (study, mut warnings) = wirelab_plan::with_installed(study, &mut || candidates(&endpoints, starts_endpoints))?;
+    // Browsers load only pages, so the level `installed` does not select them.
+    endpoints.extend(browsers);
+    let (study, more) = wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, starts_endpoints))?;
+    warnings.extend(more);
+    let refusal = |job: &Job| (lab?.supports)(job).err().map(|error| error.to_string());
+    let (study, mut plan, more) = wirelab_plan::placed(study, &refusal)?;
+    warnings.extend(more);
+    if !may_load {
+        polite::remove_twins(&mut plan);
+    }
+    Ok(Resolved { study, plan, warnings, endpoints })
+}
+
+/// The reason why an endpoint cannot be used; `None` if it can. In a lab that starts no endpoint, a folder suffices.
+fn unusable(found: &[Found], name: &str, starts_endpoints: bool) -> Option<String> {
+    let Some(one) = found.iter().find(|one| one.name == name) else {
+        return Some(endpoints::unknown(name, found));
+    };
+    match &one.endpoint {
+        Ok(_) if !starts_endpoints => None,
+        Ok(endpoint) => endpoints::describe(endpoint).err().map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
+}
