@@ -159,3 +159,25 @@ pub struct TrialRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
+
+impl TrialRecord {
+    /// The record of a trial without a measured window.
+    #[must_use]
+    pub fn without_window(trial: Trial, at: String, outcome: Outcome) -> Self {
+        Self {
+            trial,
+            at,
+            took_ns: 0,
+            outcome,
+            window_ns: 0,
+            values: Values::default(),
+            results: None,
+            server: Configured::default(),
+            client: Configured::default(),
+            timeline: None,
+            clients: Vec::new(),
+            profile: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}

@@ -43,10 +43,11 @@ pub mod spec;
 pub mod store;
 mod trial;
 
+pub use blocks::{Blocks, each_block};
 pub use error::RunError;
 pub use limits::Limits;
 pub use pace::Pace;
-pub use progress::{Phase, Progress};
+pub use progress::{Counter, Phase, Progress};
 pub use resolve::{Additions, Resolved, resolve};
 pub use run::{Create, Run};
 pub use trial::preparation::PREPARATION_METRICS;

@@ -1,6 +1,6 @@
-//! Progress of a run, for a progress bar.
+//! Progress of blocks, for a progress bar.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wirelab_model::outcome::Outcome;
 
@@ -40,4 +40,45 @@ pub enum Phase {
     Measuring,
     /// Waits until Prometheus has scraped the last numbers.
     Showing,
+}
+
+/// Counts the trials of blocks that begin with this process and are measured at once.
+#[derive(Debug)]
+pub struct Counter {
+    begun: Instant,
+    blocks: u32,
+    trials: u32,
+    done: u32,
+}
+
+impl Counter {
+    /// Starts with no trial done.
+    #[must_use]
+    pub fn new(blocks: u32, cells: usize) -> Self {
+        let cells = u32::try_from(cells).unwrap_or(u32::MAX);
+        Self { begun: Instant::now(), blocks, trials: blocks.saturating_mul(cells), done: 0 }
+    }
+
+    /// Counts one more trial.
+    pub const fn count(&mut self) {
+        self.done += 1;
+    }
+
+    /// Progress at a trial of this block and cell.
+    #[must_use]
+    pub fn progress(&self, block: u32, cell: String) -> Progress {
+        let elapsed = self.begun.elapsed();
+        let each = elapsed.checked_div(self.done);
+        Progress {
+            phase: Phase::Measuring,
+            block,
+            blocks: self.blocks,
+            done: self.done,
+            trials: self.trials,
+            cell,
+            elapsed,
+            remaining: each.map(|each| each.saturating_mul(self.trials.saturating_sub(self.done))),
+            last: None,
+        }
+    }
 }

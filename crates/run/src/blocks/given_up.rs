@@ -1,15 +1,14 @@
 //! Cells that are given up after repeated identical failures: a pair of endpoints that hangs costs a few time-outs,
 //! not one in every block.
 
-use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::reason::Reason;
 
-/// The outcome of a cell's next trial without running it, if its last `after` records failed in the same way; `None`:
-/// run it. The outcome has the same kind and blame.
-pub(crate) fn given_up(records: &[TrialRecord], cell: usize, after: u32) -> Option<Outcome> {
-    let mut last = records.iter().rev().filter(|record| record.trial.cell == cell).map(|record| &record.outcome);
-    let newest = last.next()?;
+/// The outcome of a cell's next trial without running it, if its last `after` outcomes (the newest first) are the same
+/// failure; `None`: run it. The outcome has the same kind and blame.
+pub(crate) fn given_up(outcomes: &[&Outcome], after: u32) -> Option<Outcome> {
+    let mut last = outcomes.iter();
+    let newest = *last.next()?;
     // A cell that was given up stays given up.
     if newest.reason()?.is_not_run() {
         return Some(newest.clone());
@@ -44,28 +43,14 @@ fn are_alike(one: &Outcome, other: &Outcome) -> bool {
 mod tests {
     use wirelab_lab::LabError;
     use wirelab_model::outcome::ErrorKind;
-    use wirelab_model::plan::Trial;
     use wirelab_model::reason::{Attempt, ExitStatus, Party};
 
     use super::*;
 
-    fn records(outcomes: &[(usize, Outcome)]) -> Vec<TrialRecord> {
-        let record = |(number, (cell, outcome)): (usize, &(usize, Outcome))| TrialRecord {
-            trial: Trial { number: number as u32, block: 0, position: 0, cell: *cell, seed: 1 },
-            at: String::new(),
-            took_ns: 1,
-            outcome: outcome.clone(),
-            window_ns: 0,
-            values: Default::default(),
-            results: None,
-            server: Default::default(),
-            client: Default::default(),
-            timeline: None,
-            clients: Vec::new(),
-            profile: Vec::new(),
-            warnings: Vec::new(),
-        };
-        outcomes.iter().enumerate().map(record).collect()
+    /// The rule for a cell, from the outcomes of several cells, the oldest first.
+    fn given_up(outcomes: &[(usize, Outcome)], cell: usize, after: u32) -> Option<Outcome> {
+        let of_cell = outcomes.iter().rev().filter(|(of, _)| *of == cell).map(|(_, outcome)| outcome);
+        super::given_up(&of_cell.collect::<Vec<_>>(), after)
     }
 
     fn error(kind: ErrorKind, message: &str) -> Reason {
@@ -86,14 +71,14 @@ mod tests {
     #[test]
     fn a_cell_is_given_up_after_enough_identical_failures_in_a_row() {
         let other = (2, Outcome::Ok);
-        let twice = records(&[hung(1), other.clone(), hung(22)]);
+        let twice = [hung(1), other.clone(), hung(22)];
         assert_eq!((given_up(&twice, 1, 3), given_up(&twice, 2, 1), given_up(&twice, 3, 1)), (None, None, None));
         let outcome = given_up(&twice, 1, 2).unwrap();
         let Outcome::Failed { blame: Blame::Client, reason } = &outcome else { panic!("{outcome:?}") };
         let cause = "the client `a` reported `timeout` while measuring: at 127.0.0.1:22";
         assert_eq!(reason.to_string(), format!("not run, because 2 trials in a row ended like this: {cause}"));
         // Later records repeat the reason, instead of quoting it again.
-        assert_eq!(given_up(&records(&[hung(1), hung(2), (1, outcome.clone())]), 1, 2), Some(outcome));
+        assert_eq!(given_up(&[hung(1), hung(2), (1, outcome.clone())], 1, 2), Some(outcome));
     }
 
     #[test]
@@ -103,11 +88,11 @@ mod tests {
         let no_namespace = Reason::from(LabError::network("no namespace"));
         let lab = (1, Outcome::failed(Blame::Lab, no_namespace));
         for between in [reset, server, (1, Outcome::Ok), lab.clone()] {
-            assert_eq!(given_up(&records(&[hung(1), between, hung(2)]), 1, 2), None);
+            assert_eq!(given_up(&[hung(1), between, hung(2)], 1, 2), None);
         }
-        assert_eq!(given_up(&records(&[lab.clone(), lab]), 1, 2), None);
+        assert_eq!(given_up(&[lab.clone(), lab], 1, 2), None);
         let refused = (1, Outcome::Unsupported { reason: "no `gso`".into() });
-        let outcome = given_up(&records(&[refused.clone(), refused]), 1, 2).unwrap();
+        let outcome = given_up(&[refused.clone(), refused], 1, 2).unwrap();
         assert!(matches!(outcome, Outcome::Unsupported { .. }), "{outcome:?}");
     }
 }

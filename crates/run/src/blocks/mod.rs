@@ -1,5 +1,6 @@
 //! Executes a run block by block, and journals each trial before the next begins, until a stop criterion holds.
 
+mod each;
 mod given_up;
 
 use std::collections::HashSet;
@@ -16,7 +17,7 @@ use wirelab_model::study::Artifact;
 use wirelab_observe::Witness;
 use wirelab_plan::polite;
 
-use crate::blocks::given_up::given_up;
+pub use crate::blocks::each::{Blocks, each_block};
 use crate::documents::Documents;
 use crate::error::RunError;
 use crate::exporter;
@@ -134,6 +135,65 @@ impl Run {
     }
 }
 
+/// The trials of a run in a prepared lab.
+struct Trials<'s, 'a> {
+    session: &'s mut Session<'a>,
+    lab: &'s mut dyn PreparedLab,
+    files: &'s Files,
+}
+
+impl Trials<'_, '_> {
+    fn record(&mut self, record: TrialRecord) -> Result<(), RunError> {
+        self.session.last = Some(record.outcome.clone());
+        self.session.append(Entry::Trial(record))
+    }
+}
+
+impl Blocks for Trials<'_, '_> {
+    type Error = RunError;
+
+    fn begin(&mut self, number: u32) -> Result<Vec<Trial>, RunError> {
+        self.session.measure_links(self.lab, number)?;
+        let run = &*self.session.run;
+        let recorded: HashSet<u32> = run.trials.iter().map(|record| record.trial.number).collect();
+        Ok(block(run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)).collect())
+    }
+
+    fn label(&self, cell: usize) -> String {
+        self.session.run.manifest.plan.cells.get(cell).map(Cell::label).unwrap_or_default()
+    }
+
+    fn outcomes(&self, cell: usize) -> Vec<&Outcome> {
+        let records = self.session.run.trials.iter().rev().filter(|record| record.trial.cell == cell);
+        records.map(|record| &record.outcome).collect()
+    }
+
+    fn show(&mut self, trial: &Trial) {
+        self.session.report(Phase::Measuring, Some(trial));
+    }
+
+    fn perform(&mut self, trial: &Trial) -> Result<bool, RunError> {
+        let Some(record) = self.session.trial(self.lab, self.files, trial)? else { return Ok(false) };
+        log_end(&record);
+        self.record(record).map(|()| true)
+    }
+
+    fn give_up(&mut self, trial: &Trial, outcome: Outcome) -> Result<(), RunError> {
+        self.record(TrialRecord::without_window(*trial, timestamp(), outcome))
+    }
+
+    fn end(&mut self, number: u32) -> Result<Option<StopReason>, RunError> {
+        if self.session.is_hopeless() {
+            return Ok(Some(StopReason::Hopeless));
+        }
+        let reason = self.session.run.enough();
+        if reason.is_some() {
+            self.session.measure_links(self.lab, number + 1)?;
+        }
+        Ok(reason)
+    }
+}
+
 /// Logs how a trial ended.
 fn log_end(record: &TrialRecord) {
     let took = format_args!("{:.3} s", record.took_ns as f64 / 1e9);
@@ -205,38 +265,9 @@ impl Session<'_> {
 
     /// Executes blocks until a stop criterion holds.
     fn measure(&mut self, lab: &mut dyn PreparedLab, files: &Files) -> Result<StopReason, RunError> {
-        let first = self.run.complete_blocks();
-        for number in first..self.run.manifest.plan.max_blocks {
-            let _span = info_span!("block", number).entered();
-            self.measure_links(lab, number)?;
-            let recorded: HashSet<u32> = self.run.trials.iter().map(|record| record.trial.number).collect();
-            for trial in block(self.run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)) {
-                if self.stop.load(Ordering::Relaxed) {
-                    return Ok(StopReason::Interrupted);
-                }
-                self.report(Phase::Measuring, Some(&trial));
-                let label = self.run.manifest.plan.cells.get(trial.cell).map(Cell::label).unwrap_or_default();
-                let _span = info_span!("trial", number = trial.number, cell = label).entered();
-                info!("trial started");
-                let record = match self.given_up(&trial) {
-                    Some(record) => Some(record),
-                    None => self.trial(lab, files, &trial)?,
-                };
-                let Some(record) = record else { return Ok(StopReason::Interrupted) };
-                log_end(&record);
-                self.last = Some(record.outcome.clone());
-                self.append(Entry::Trial(record))?;
-                self.report(Phase::Measuring, Some(&trial));
-            }
-            if self.is_hopeless() {
-                return Ok(StopReason::Hopeless);
-            }
-            if let Some(reason) = self.run.enough() {
-                self.measure_links(lab, number + 1)?;
-                return Ok(reason);
-            }
-        }
-        Ok(StopReason::MaxBlocks)
+        let blocks = self.run.complete_blocks()..self.run.manifest.plan.max_blocks;
+        let (give_up_after, stop) = (self.run.manifest.study.blocks.give_up_after, self.stop);
+        each_block(&mut Trials { session: self, lab, files }, blocks, give_up_after, stop)
     }
 
     /// Measures the lab's links between two blocks.
@@ -307,27 +338,6 @@ impl Session<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The record of a trial in a cell that is given up.
-    fn given_up(&self, trial: &Trial) -> Option<TrialRecord> {
-        let after = self.run.manifest.study.blocks.give_up_after?;
-        let outcome = given_up(&self.run.trials, trial.cell, after)?;
-        Some(TrialRecord {
-            trial: *trial,
-            at: timestamp(),
-            took_ns: 0,
-            outcome,
-            window_ns: 0,
-            values: Default::default(),
-            results: None,
-            server: Default::default(),
-            client: Default::default(),
-            timeline: None,
-            clients: Vec::new(),
-            profile: Vec::new(),
-            warnings: Vec::new(),
-        })
     }
 
     fn trial(&self, lab: &mut dyn PreparedLab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {

@@ -107,3 +107,33 @@ fn unusable(found: &[Found], name: &str, starts_endpoints: bool) -> Option<Strin
         Err(error) => Some(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn additions_are_appended_once_and_a_film_replaces_the_metrics_to_compare() {
+        let text = r#"
+            name = "s"
+            title = "t"
+            question = "q?"
+            keep = ["qlog"]
+            [factors]
+            protocol = ["h2", "h1"]
+            [compare]
+            factor = "protocol"
+            baseline = "h1"
+            metrics = ["response_median"]
+        "#;
+        let mut study = wirelab_plan::parse(text, "a test").unwrap();
+        let keep = vec![Artifact::Pcap, Artifact::Qlog];
+        Additions { lab: Some("fake".to_owned()), keep, ..Additions::default() }.apply(&mut study);
+        assert_eq!((&*study.lab, study.keep.len(), &study.observers), ("fake", 2, &None));
+        assert_eq!(study.compare.metrics, ["response_median"]);
+        Additions { observers: vec![FILM.name.to_owned(); 2], ..Additions::default() }.apply(&mut study);
+        let observers = study.observers.unwrap();
+        assert_eq!(observers.len(), wirelab_observe::default_set().len() + 1);
+        assert!(study.compare.metrics.iter().all(|name| FILM.metrics.iter().any(|metric| metric.name == name)));
+    }
+}

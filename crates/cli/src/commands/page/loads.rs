@@ -1,24 +1,26 @@
 //! The loads of the command: one at a time, every cell once per block, in random order.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wirelab_browser::film::{Film, film};
 use wirelab_browser::{Browser, Load, Page, Session, Setup, Trouble};
 use wirelab_lab::Guard;
 use wirelab_model::outcome::Outcome;
+use wirelab_model::plan::Trial;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::reason::Reason;
-use wirelab_run::Pace;
+use wirelab_run::{Blocks, Counter, Pace, each_block};
 
 use crate::args::PageArgs;
+use crate::progress::Display;
 
-/// Number of failed loads after which a cell without a sample is given up, to spare its server and the user.
-const GIVE_UP: usize = 2;
+/// Number of equal failures of a cell in a row after which it is given up, to spare its server and the user.
+const GIVE_UP_AFTER: u32 = 2;
 
 /// A page in a browser over a protocol.
 pub struct Cell {
@@ -61,10 +63,6 @@ impl Cell {
         self.loads.iter().filter(|load| load.outcome == Outcome::Ok).count()
     }
 
-    fn is_given_up(&self) -> bool {
-        self.loads.len() >= GIVE_UP && self.samples() == 0
-    }
-
     fn key(&self) -> (Browser, Protocol) {
         (self.setup.browser, self.setup.protocol)
     }
@@ -82,48 +80,86 @@ pub fn measure(
     guard: &Arc<Guard>,
     stop: &Arc<AtomicBool>,
 ) -> IndexMap<Browser, String> {
-    let bar = progress(args, cells.len());
-    let mut versions = IndexMap::new();
-    for number in 0..args.loads {
-        for position in wirelab_browser::block(args.seed, number, cells.len()) {
-            let cell = &mut cells[position];
-            bar.inc(1);
-            if cell.is_given_up() {
-                continue;
-            }
-            bar.set_message(format!("{} {}", cell.setup.browser, cell.setup.protocol));
-            pace.wait(stop);
-            if stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let loaded = session(cell, running, guard, stop).and_then(|mut session| {
-                versions.entry(cell.setup.browser).or_insert_with(|| session.version().to_owned());
-                session.load(&cell.page).map(|load| (session, load))
-            });
-            pace.rest();
-            match loaded {
-                Ok((session, load)) => {
-                    cell.loads.push(load);
-                    if args.fresh {
-                        end(session, cell);
-                    } else {
-                        running.insert(cell.key(), session);
-                    }
-                }
-                // An interrupted load has no result.
-                Err(Trouble::Stopped) => break,
-                // The browser has ended; the next load starts a new one.
-                Err(Trouble::Failed { blame, reason }) => {
-                    cell.loads.push(Load::not_begun(Outcome::failed(blame, reason)));
-                }
-            }
-        }
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
+    let counter = Counter::new(args.loads, cells.len());
+    let display = Display::new(args.show.quiet);
+    let mut loads = Loads { args, cells, running, pace, guard, stop, versions: IndexMap::new(), counter, display };
+    let Ok(_) = each_block(&mut loads, 0..args.loads, Some(GIVE_UP_AFTER), stop);
+    loads.versions
+}
+
+/// The loads of all cells, one at a time.
+struct Loads<'a> {
+    args: &'a PageArgs,
+    cells: &'a mut [Cell],
+    running: &'a mut Running,
+    pace: &'a mut Pace,
+    guard: &'a Arc<Guard>,
+    stop: &'a Arc<AtomicBool>,
+    versions: IndexMap<Browser, String>,
+    counter: Counter,
+    display: Display,
+}
+
+impl Blocks for Loads<'_> {
+    type Error = Infallible;
+
+    fn begin(&mut self, block: u32) -> Result<Vec<Trial>, Infallible> {
+        let cells = self.cells.len();
+        let first = block * cells as u32;
+        let order = (0..).zip(wirelab_browser::block(self.args.seed, block, cells));
+        let trial = |(position, cell)| Trial { number: first + position, block, position, cell, seed: self.args.seed };
+        Ok(order.map(trial).collect())
     }
-    bar.finish_and_clear();
-    versions
+
+    fn label(&self, cell: usize) -> String {
+        let setup = &self.cells[cell].setup;
+        format!("{} {}", setup.browser, setup.protocol)
+    }
+
+    fn outcomes(&self, cell: usize) -> Vec<&Outcome> {
+        self.cells[cell].loads.iter().rev().map(|load| &load.outcome).collect()
+    }
+
+    fn show(&mut self, trial: &Trial) {
+        self.display.show(&self.counter.progress(trial.block, self.label(trial.cell)));
+    }
+
+    fn perform(&mut self, trial: &Trial) -> Result<bool, Infallible> {
+        self.pace.wait(self.stop);
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let cell = &mut self.cells[trial.cell];
+        let loaded = session(cell, self.running, self.guard, self.stop).and_then(|mut session| {
+            self.versions.entry(cell.setup.browser).or_insert_with(|| session.version().to_owned());
+            session.load(&cell.page).map(|load| (session, load))
+        });
+        self.pace.rest();
+        match loaded {
+            Ok((session, load)) => {
+                cell.loads.push(load);
+                if self.args.fresh {
+                    end(session, cell);
+                } else {
+                    self.running.insert(cell.key(), session);
+                }
+            }
+            // An interrupted load has no result.
+            Err(Trouble::Stopped) => return Ok(false),
+            // The browser has ended; the next load starts a new one.
+            Err(Trouble::Failed { blame, reason }) => {
+                cell.loads.push(Load::not_begun(Outcome::failed(blame, reason)));
+            }
+        }
+        self.counter.count();
+        Ok(true)
+    }
+
+    /// The result has no load that was not begun.
+    fn give_up(&mut self, _: &Trial, _: Outcome) -> Result<(), Infallible> {
+        self.counter.count();
+        Ok(())
+    }
 }
 
 /// Ends a browser that is no longer needed. An error is a warning, because the load itself succeeded.
@@ -188,11 +224,4 @@ pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: 
             Err(Trouble::Failed { reason, .. }) => Some(Err(NoFilm::Browser(reason.to_string()))),
         };
     }
-}
-
-fn progress(args: &PageArgs, cells: usize) -> ProgressBar {
-    let target = if args.show.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(u64::from(args.loads) * cells as u64), target);
-    let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {eta} left {msg}");
-    bar.with_style(style.expect("the template is right").progress_chars("━━─"))
 }

@@ -1,10 +1,10 @@
 //! The trials of a probe: one at a time, and rate-limited for hosts of other owners.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wirelab_endpoint::Refusal;
 use wirelab_endpoint::load::{self, Results};
 use wirelab_model::journal::TrialRecord;
@@ -14,70 +14,126 @@ use wirelab_model::plan::{Plan, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
 use wirelab_plan::polite;
-use wirelab_run::Pace;
+use wirelab_run::{Blocks, Counter, Pace, each_block};
 
 use crate::args::ProbeArgs;
+use crate::progress::Display;
 use crate::target::Target;
+
+/// Number of equal failures of a protocol in a row after which it is given up, to spare the server.
+const GIVE_UP_AFTER: u32 = 2;
 
 /// The results of the trials.
 pub struct Measured {
     /// One record per trial.
     pub records: Vec<TrialRecord>,
-    /// The protocols without a successful trial in the first block, with the reason; they are not tried again.
+    /// The protocols without a successful trial, with the reason.
     pub failed: IndexMap<Protocol, String>,
 }
 
 /// Runs the blocks of the plan until all are done or `stop` is set.
 pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool) -> Measured {
-    let bar = progress(args, plan);
     let interval = if args.i_own_this_host { Duration::ZERO } else { polite::INTERVAL };
     let mut pace = Pace::new(interval);
     pace.rest();
-    let mut measured = Measured { records: Vec::new(), failed: IndexMap::new() };
-    for number in 0..plan.max_blocks {
-        for trial in wirelab_plan::block(plan, number) {
-            let cell = &plan.cells[trial.cell];
-            bar.inc(1);
-            if measured.failed.contains_key(&cell.job.protocol) {
-                continue;
-            }
-            bar.set_message(cell.label());
-            pace.wait(stop);
-            if stop.load(Ordering::Relaxed) {
-                bar.finish_and_clear();
-                return measured;
-            }
-            let record = perform(args, target, plan, trial, interval, stop);
-            pace.rest();
-            // A trial that Ctrl-C cut short is no result.
-            if !stop.load(Ordering::Relaxed) {
-                measured.records.push(record);
-            }
-        }
-        measured.give_up(plan);
-    }
-    bar.finish_and_clear();
-    measured
+    let mut trials = Trials {
+        args,
+        target,
+        plan,
+        stop,
+        interval,
+        pace,
+        records: Vec::new(),
+        counter: Counter::new(plan.max_blocks, plan.cells.len()),
+        display: Display::new(args.show.quiet),
+    };
+    let Ok(_) = each_block(&mut trials, 0..plan.max_blocks, Some(GIVE_UP_AFTER), stop);
+    Measured { failed: failed(&trials.records, plan), records: trials.records }
 }
 
-impl Measured {
-    /// Adds the protocols without any successful trial so far. Called at the end of each block.
-    fn give_up(&mut self, plan: &Plan) {
-        let mut reasons: IndexMap<Protocol, Option<String>> = IndexMap::new();
-        for record in &self.records {
-            let last = reasons.entry(plan.cells[record.trial.cell].job.protocol).or_insert(Some(String::new()));
-            match &record.outcome {
-                Outcome::Ok => *last = None,
-                Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => {
-                    if let Some(last) = last {
-                        *last = reason.to_string();
-                    }
-                }
+/// The trials of a probe, one at a time.
+struct Trials<'a> {
+    args: &'a ProbeArgs,
+    target: &'a Target,
+    plan: &'a Plan,
+    stop: &'a AtomicBool,
+    interval: Duration,
+    pace: Pace,
+    records: Vec<TrialRecord>,
+    counter: Counter,
+    display: Display,
+}
+
+impl Trials<'_> {
+    fn protocol(&self, cell: usize) -> Protocol {
+        self.plan.cells[cell].job.protocol
+    }
+}
+
+impl Blocks for Trials<'_> {
+    type Error = Infallible;
+
+    fn begin(&mut self, block: u32) -> Result<Vec<Trial>, Infallible> {
+        Ok(wirelab_plan::block(self.plan, block))
+    }
+
+    fn label(&self, cell: usize) -> String {
+        self.plan.cells[cell].label()
+    }
+
+    fn outcomes(&self, cell: usize) -> Vec<&Outcome> {
+        predicting(&self.records, cell, |other| self.protocol(other) == self.protocol(cell))
+    }
+
+    fn show(&mut self, trial: &Trial) {
+        self.display.show(&self.counter.progress(trial.block, self.label(trial.cell)));
+    }
+
+    fn perform(&mut self, trial: &Trial) -> Result<bool, Infallible> {
+        self.pace.wait(self.stop);
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let record = perform(self.args, self.target, self.plan, *trial, self.interval, self.stop);
+        self.pace.rest();
+        // A trial that Ctrl-C cut short is no result.
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        self.counter.count();
+        self.records.push(record);
+        Ok(true)
+    }
+
+    fn give_up(&mut self, trial: &Trial, outcome: Outcome) -> Result<(), Infallible> {
+        self.counter.count();
+        self.records.push(TrialRecord::without_window(*trial, String::new(), outcome));
+        Ok(())
+    }
+}
+
+/// The outcomes that predict the next trial of a cell, the newest first: those of all cells with its protocol until one
+/// of them succeeds, then those of the cell alone.
+fn predicting(records: &[TrialRecord], cell: usize, has_protocol: impl Fn(usize) -> bool) -> Vec<&Outcome> {
+    let of_protocol: Vec<_> = records.iter().rev().filter(|record| has_protocol(record.trial.cell)).collect();
+    let works = of_protocol.iter().any(|record| record.outcome == Outcome::Ok);
+    let relevant = of_protocol.into_iter().filter(|record| !works || record.trial.cell == cell);
+    relevant.map(|record| &record.outcome).collect()
+}
+
+/// The protocols without any successful trial, with the reason of the first failure.
+fn failed(records: &[TrialRecord], plan: &Plan) -> IndexMap<Protocol, String> {
+    let mut reasons: IndexMap<Protocol, Option<String>> = IndexMap::new();
+    for record in records {
+        let first = reasons.entry(plan.cells[record.trial.cell].job.protocol);
+        match &record.outcome {
+            Outcome::Ok => *first.or_default() = None,
+            Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => {
+                first.or_insert_with(|| Some(reason.to_string()));
             }
         }
-        let failed = reasons.into_iter().filter_map(|(protocol, reason)| Some((protocol, reason?)));
-        self.failed.extend(failed);
     }
+    reasons.into_iter().filter_map(|(protocol, reason)| Some((protocol, reason?))).collect()
 }
 
 /// The records of the cells that are in both plans, with the cell numbers of the second plan.
@@ -129,25 +185,32 @@ fn perform(
         Err(refusal) => (failed(refusal.to_string()), Values::default(), 0, Default::default()),
     };
     TrialRecord {
-        trial,
-        at: String::new(),
         took_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        outcome,
         window_ns,
         values,
-        results: None,
-        server: Default::default(),
         client: configured,
-        timeline: None,
-        clients: Vec::new(),
-        profile: Vec::new(),
-        warnings: Vec::new(),
+        ..TrialRecord::without_window(trial, String::new(), outcome)
     }
 }
 
-fn progress(args: &ProbeArgs, plan: &Plan) -> ProgressBar {
-    let target = if args.show.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(u64::from(plan.max_blocks) * plan.cells.len() as u64), target);
-    let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {eta} left {msg}");
-    bar.with_style(style.expect("the template is valid").progress_chars("━━─"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_connections_that_fail_predict_new_ones_until_the_protocol_succeeds() {
+        let record = |cell, outcome| {
+            let trial = Trial { number: 0, block: 0, position: 0, cell, seed: 1 };
+            TrialRecord::without_window(trial, String::new(), outcome)
+        };
+        let failed = Outcome::failed(Blame::Server, "refused".to_owned());
+        let mut records = vec![record(2, Outcome::Ok), record(0, failed.clone()), record(1, failed.clone())];
+        let predicting = |records: &[TrialRecord], cell| {
+            super::predicting(records, cell, |other| other < 2).into_iter().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(predicting(&records, 0), [failed.clone(), failed.clone()]);
+        records.push(record(0, Outcome::Ok));
+        assert_eq!(predicting(&records, 0), [Outcome::Ok, failed.clone()]);
+        assert_eq!(predicting(&records, 1), [failed]);
+    }
 }
