@@ -86,7 +86,7 @@ pub struct CellAnalysis {
 pub struct Estimate {
     /// The median over trials.
     pub median: f64,
-    /// Bootstrap interval of the median; `None` with fewer than three trials.
+    /// Bootstrap interval of the median; `None` with fewer than five trials.
     pub interval: Option<Interval>,
     /// First and third quartile over trials.
     pub quartiles: (f64, f64),
