@@ -8,7 +8,7 @@ use crate::analysis::{CannotTell, Compared, Interval, Moment, Verdict};
 use crate::anytime;
 use crate::bootstrap::Bootstrap;
 use crate::brunner_munzel::{brunner_munzel, smallest_p};
-use crate::failures::{is_bounded, is_bounded_interval, withhold};
+use crate::failures::{INFINITE, is_bounded, is_bounded_interval, withhold};
 use crate::family;
 use crate::quantile;
 use crate::trials::Trials;
@@ -222,7 +222,9 @@ impl PairedEffect {
     /// The same effect, with the test and the interval that hold at any time ([`anytime`]). Its interval is that of the median of the
     /// blocks' ratios.
     fn at_any_time(self, cell: &[f64], baseline: &[f64]) -> Self {
-        let by_block: Vec<f64> = cell.iter().zip(baseline).map(|(a, b)| a / b).collect();
+        // Values of 0: equal values have the ratio 1, and a ratio to 0 is the largest of all.
+        let ratio = |(a, b): (&f64, &f64)| if a == b { 1.0 } else { (a / b).min(INFINITE) };
+        let by_block: Vec<f64> = cell.iter().zip(baseline).map(ratio).collect();
         let interval = anytime::interval(&by_block);
         Self { interval_95: interval, interval_90: interval, p: anytime::p(cell, baseline), ..self }
     }

@@ -205,6 +205,20 @@ fn before_the_end_a_verdict_needs_more_and_the_other_results_are_withheld() {
 }
 
 #[test]
+fn before_the_end_zeros_in_few_blocks_leave_a_verdict() {
+    let zero_in = |blocks: u32| {
+        let mut all = records(16, [1000.0, 1500.0, 8000.0, 8000.0]);
+        all.iter_mut().filter(|r| r.trial.cell == 0 && r.trial.block < blocks).for_each(|r| {
+            r.values.insert("response_median".to_owned(), Value::Measured(0.0));
+        });
+        crate::analyse(&study(&json!({})), &plan(), &all, &[], Moment::Underway).comparisons[0].clone()
+    };
+    for blocks in [0, 1, 3] {
+        assert_eq!(zero_in(blocks).verdict, Verdict::More, "{blocks}");
+    }
+}
+
+#[test]
 fn zeros_are_compared_without_a_ratio() {
     let of = |cell: &[f64], baseline: &[f64]| {
         let effect = PairedEffect::of(cell, baseline, &mut Bootstrap::new(1));
