@@ -1,21 +1,35 @@
-//! The harness of tests that other work on the machine disturbs, or that play several processes. They run one at a time
-//! and may declare retries. Each retry is printed with its reason, recorded, and counted at the end of `make test`.
+//! The harness of tests that other work on the machine disturbs, or that play several processes. They may declare
+//! retries. Each retry is printed with its reason, recorded, and counted at the end of `make test`.
+//!
+//! A test runs alone unless it declares that it can run beside others. Those run first, several at a time, because they
+//! mostly wait: for a browser, a window, or the end of a process.
 
+use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
+use std::thread;
 use std::time::Instant;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::record::{self, Record};
 
-/// A test that runs alone.
+/// A test that runs alone, unless it is declared otherwise.
 pub struct Test {
     name: String,
     run: Box<dyn Fn() + Send>,
     retries: u32,
     is_quiet: bool,
+    company: Company,
+}
+
+/// How many other tests may run at the same time. Tests run in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Company {
+    Several,
+    One,
+    None,
 }
 
 impl Test {
@@ -23,7 +37,7 @@ impl Test {
     pub fn new(path: &str, run: impl Fn() + Send + 'static) -> Self {
         // Without the name of the program, as libtest prints names.
         let name = path.split_once("::").map_or(path, |(_, name)| name).to_owned();
-        Self { name, run: Box::new(run), retries: 0, is_quiet: false }
+        Self { name, run: Box::new(run), retries: 0, is_quiet: false, company: Company::None }
     }
 
     /// The number of allowed retries. Other work on the machine causes some failures; a defect causes all of them.
@@ -36,10 +50,53 @@ impl Test {
         Self { is_quiet: true, ..self }
     }
 
-    fn into_trial(self) -> Trial {
-        let Self { name, run, retries, is_quiet } = self;
+    /// The test can run at the same time as several others that declare this. It must not count what the whole machine
+    /// does, and no assertion may depend on the speed of the machine.
+    pub fn side_by_side(self) -> Self {
+        Self { company: Company::Several, ..self }
+    }
+
+    /// The test can run at the same time as one other that declares this, because browsers or many processes need
+    /// processor time now and then.
+    pub fn in_pairs(self) -> Self {
+        Self { company: Company::One, ..self }
+    }
+
+    fn into_trial(self, places: &'static Places) -> Trial {
+        let Self { name, run, retries, is_quiet, company } = self;
         let trial_name = name.clone();
-        Trial::ignorable_test(trial_name, move || with_retries(&name, retries, &run)).with_ignored_flag(is_quiet)
+        let run = move || places.within(company, || with_retries(&name, retries, &run));
+        Trial::ignorable_test(trial_name, run).with_ignored_flag(is_quiet)
+    }
+}
+
+/// Places for tests. A test waits until enough of them are free.
+struct Places {
+    all: usize,
+    free: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Places {
+    fn new(all: usize) -> Self {
+        Self { all, free: Mutex::new(all), changed: Condvar::new() }
+    }
+
+    /// Calls a function while it has the places that its company requires.
+    fn within<T>(&self, company: Company, run: impl FnOnce() -> T) -> T {
+        let needed = match company {
+            Company::Several => 1,
+            Company::One => self.all / 2,
+            Company::None => self.all,
+        };
+        let free = self.free.lock().expect("no test panics here");
+        let mut free = self.changed.wait_while(free, |free| *free < needed).expect("no test panics here");
+        *free -= needed;
+        drop(free);
+        let result = run();
+        *self.free.lock().expect("no test panics here") += needed;
+        self.changed.notify_all();
+        result
     }
 }
 
@@ -51,23 +108,32 @@ macro_rules! test {
     };
 }
 
-/// Runs the selected tests, one after the other.
+/// Runs the selected tests: first the tests that can run beside others, then the others one after the other.
 pub fn main(tests: impl IntoIterator<Item = Test>) -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    let mut tests: Vec<_> = tests.into_iter().collect();
+    tests.sort_by_key(|test| test.company);
+    // Such tests mostly wait: two for each processor keep the machine busy.
+    let most = 2 * thread::available_parallelism().map_or(1, usize::from);
+    let have_company = tests.iter().any(|test| test.company != Company::None);
+    let threads = arguments.test_threads.filter(|threads| *threads > 0).unwrap_or(most);
+    arguments.test_threads = Some(if have_company { threads } else { 1 });
     panic::set_hook(Box::new(remember));
-    libtest_mimic::run(&arguments, tests.into_iter().map(Test::into_trial).collect()).exit_code()
+    let places: &'static Places = Box::leak(Box::new(Places::new(most)));
+    let trials = tests.into_iter().map(|test| test.into_trial(places)).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The message and the place of the last panic.
-static PANIC: Mutex<String> = Mutex::new(String::new());
+thread_local! {
+    /// The message and the place of this thread's last panic.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
 
 fn remember(info: &PanicHookInfo<'_>) {
     let text = info.to_string();
     eprintln!("{text}");
-    if let Ok(mut last) = PANIC.lock() {
-        *last = text;
-    }
+    // A panic while another one is stored is only printed.
+    PANIC.with(|last| last.try_borrow_mut().map(|mut last| *last = text).unwrap_or_default());
 }
 
 fn with_retries(name: &str, retries: u32, run: &dyn Fn()) -> Result<Completion, Failed> {
@@ -89,7 +155,7 @@ fn attempts(name: &str, retries: u32, run: &dyn Fn()) -> Result<Completion, Fail
                 Completion::Completed
             });
         }
-        let reason = PANIC.lock().expect("the hook does not panic").clone();
+        let reason = PANIC.with(|last| last.borrow().clone());
         if attempt > retries {
             return Err(reason.into());
         }

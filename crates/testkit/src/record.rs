@@ -1,11 +1,11 @@
 //! Results of tests beside passed and failed: skips and retries, one JSON line each, in the file
 //! `WIRELAB_TEST_RECORDS`.
 
+use std::cell::RefCell;
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::panic::Location;
-use std::sync::Mutex;
 use std::thread;
 
 use serde::Serialize;
@@ -40,29 +40,31 @@ struct Current {
     is_skipped: bool,
 }
 
-static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
-
-/// Sets the name of the test that now runs alone.
-pub(crate) fn begin(name: &str) {
-    *CURRENT.lock().expect("no test panics here") = Some(Current { name: name.to_owned(), is_skipped: false });
+thread_local! {
+    /// The test that this thread runs.
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// Whether the test that ran alone was skipped as a whole.
+/// Sets the name of the test that this thread now runs.
+pub(crate) fn begin(name: &str) {
+    CURRENT.set(Some(Current { name: name.to_owned(), is_skipped: false }));
+}
+
+/// Whether the test that this thread ran was skipped as a whole.
 pub(crate) fn end() -> bool {
-    CURRENT.lock().expect("no test panics here").take().is_some_and(|current| current.is_skipped)
+    CURRENT.take().is_some_and(|current| current.is_skipped)
 }
 
 /// Marks the current test as skipped as a whole; `false` under libtest, which has no such result.
 pub(crate) fn note_whole_skip() -> bool {
-    let mut current = CURRENT.lock().expect("no test panics here");
-    current.as_mut().map(|current| current.is_skipped = true).is_some()
+    CURRENT.with_borrow_mut(|current| current.as_mut().map(|current| current.is_skipped = true).is_some())
 }
 
 /// The name of the running test. libtest names threads after tests; with a single thread it does not, and the place of
 /// the call is used instead.
 pub(crate) fn test_name(place: &Location<'_>) -> String {
-    if let Some(current) = &*CURRENT.lock().expect("no test panics here") {
-        return current.name.clone();
+    if let Some(name) = CURRENT.with_borrow(|current| current.as_ref().map(|current| current.name.clone())) {
+        return name;
     }
     let thread = thread::current();
     match thread.name() {
