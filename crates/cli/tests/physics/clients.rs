@@ -13,9 +13,9 @@ use wirelab_testkit::{only_run, run};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(four_processes_share_a_workload_on_loopback),
-        test!(four_processes_share_a_workload_in_a_network_namespace).retries(2),
-        test!(an_unshareable_workload_is_refused_before_the_start),
+        test!(four_processes_share_a_workload_on_loopback).side_by_side(),
+        test!(four_processes_share_a_workload_in_a_network_namespace).side_by_side().retries(2),
+        test!(an_unshareable_workload_is_refused_before_the_start).side_by_side(),
     ]
 }
 

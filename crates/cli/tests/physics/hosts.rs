@@ -20,12 +20,12 @@ use wirelab_testkit::{only_run, program, run, said, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own).retries(2),
-        test!(a_host_without_the_version_fails_the_trial_and_is_named).retries(2),
-        test!(an_archive_is_a_page_of_all_its_hosts).retries(2),
-        test!(a_page_that_was_saved_is_loaded_again).retries(2),
-        test!(an_archive_that_is_no_page_is_refused_with_the_remedy),
-        test!(hosts_that_a_lab_or_a_page_does_not_have_are_refused_with_the_remedy),
+        test!(every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own).in_pairs().retries(2),
+        test!(a_host_without_the_version_fails_the_trial_and_is_named).in_pairs().retries(2),
+        test!(an_archive_is_a_page_of_all_its_hosts).in_pairs().retries(2),
+        test!(a_page_that_was_saved_is_loaded_again).in_pairs().retries(2),
+        test!(an_archive_that_is_no_page_is_refused_with_the_remedy).side_by_side(),
+        test!(hosts_that_a_lab_or_a_page_does_not_have_are_refused_with_the_remedy).side_by_side(),
     ]
 }
 
@@ -49,7 +49,7 @@ fn connections(resources: &[Value]) -> BTreeSet<u64> {
 
 fn every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own() {
     let browsers = browsers();
-    let workload = "page = 'today'\nhosts = 3\nplacement = 'lan'\nrequests = 2";
+    let workload = "page = 'today'\nhosts = 3\nplacement = 'lan'";
     let text = study("netns", &browsers, workload, VERSIONS);
     let Some(folder) = folder_with(&text, &[]).filter(|_| !browsers.is_empty()) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
@@ -187,7 +187,7 @@ fn a_page_that_was_saved_is_loaded_again() {
     if !is_here(Browser::Chromium) {
         return;
     }
-    let text = study("netns", &["chromium"], "page = './saved.har'\nplacement = 'lan'", VERSIONS);
+    let text = study("netns", &["chromium"], "page = './saved.har'\nplacement = 'lan'", "protocol = ['h1', 'h3']");
     let Some(folder) = folder_with(&text, &[]) else { return };
     let place = Place::new();
     let root = place.path("root");

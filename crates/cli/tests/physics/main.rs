@@ -1,5 +1,6 @@
-//! End-to-end tests that need the machine to themselves: emulated links, timelines, browsers that are killed. They run
-//! one at a time. Tests that other work on the machine can disturb declare retries.
+//! End-to-end tests with networks, processes or browsers of their own: emulated links, timelines, endpoints that are
+//! killed. A test that measures time, or counts what the whole machine does, runs alone; the others run beside each
+//! other. Tests that other work on the machine can disturb declare retries.
 
 mod browser_faults;
 mod clients;
@@ -10,6 +11,7 @@ mod netns;
 mod overlay;
 mod packets;
 mod pages;
+mod processors;
 mod sites;
 mod timeline;
 mod transport;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         overlay::tests(),
         packets::tests(),
         pages::tests(),
+        processors::tests(),
         sites::tests(),
         timeline::tests(),
         transport::tests(),

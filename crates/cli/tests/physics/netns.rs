@@ -14,8 +14,8 @@ use wirelab_testkit::{eventually, run, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(each_protocol_needs_the_round_trips_of_its_handshake).retries(2),
-        test!(a_killed_run_leaves_neither_process_nor_namespace),
+        test!(each_protocol_needs_the_round_trips_of_its_handshake).in_pairs().retries(2),
+        test!(a_killed_run_leaves_neither_process_nor_namespace).side_by_side(),
     ]
 }
 
@@ -29,7 +29,7 @@ lab = "netns"
 placement = "multi-az"
 round_trip = "100 ms"
 connections = "per-request"
-requests = 6
+requests = 4
 
 [factors]
 protocol = ["h1", "h2", "h3"]

@@ -16,9 +16,9 @@ use wirelab_testkit::{Skip, eventually, only_run, processes, run, skip_part, wir
 pub fn tests() -> Vec<Test> {
     vec![
         test!(packets_are_those_of_the_wire_whether_super_packets_pass_or_not).retries(2),
-        test!(a_lab_whose_interfaces_are_shared_gives_a_reason),
-        test!(captures_contain_the_secrets_that_decrypt_them).retries(2),
-        test!(a_killed_run_leaves_no_witness),
+        test!(a_lab_whose_interfaces_are_shared_gives_a_reason).side_by_side(),
+        test!(captures_contain_the_secrets_that_decrypt_them).side_by_side().retries(2),
+        test!(a_killed_run_leaves_no_witness).side_by_side(),
     ]
 }
 
