@@ -40,10 +40,11 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
 
     let all = discover(program);
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
-    assert_eq!(names, ["builtin", "broken", "empty", "go-http", "liar", "go-http", "mine"]);
+    assert_eq!(names, ["builtin", "engine", "broken", "empty", "go-http", "liar", "go-http", "mine"]);
     assert_eq!(all[0].endpoint.as_ref().unwrap(), &builtin(program));
     assert_eq!(builtin(program).command, ["/usr/bin/wirelab", "endpoint"]);
-    let run = all[3].endpoint.as_ref().unwrap();
+    assert_eq!(all[1].endpoint.as_ref().unwrap().command, ["/usr/bin/wirelab", "endpoint", "--engine"]);
+    let run = all[4].endpoint.as_ref().unwrap();
     let folder = listed.path().canonicalize().unwrap().join("go-http");
     assert_eq!(
         run.command,
@@ -51,12 +52,12 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
         "a program in the folder is taken from there"
     );
     assert_eq!(run.folder.as_deref(), Some(&*folder));
-    assert_eq!(all[6].endpoint.as_ref().unwrap().command, ["true"]);
+    assert_eq!(all[7].endpoint.as_ref().unwrap().command, ["true"]);
     for (number, words) in [
-        (1, ["broken/endpoint.toml", "unknown field `comand`"]),
-        (2, ["empty/endpoint.toml", "`command` is empty"]),
-        (4, ["liar/endpoint.toml", "`name` is `other`, but the folder is `liar`"]),
-        (5, ["is hidden", "go-http"]),
+        (2, ["broken/endpoint.toml", "unknown field `comand`"]),
+        (3, ["empty/endpoint.toml", "`command` is empty"]),
+        (5, ["liar/endpoint.toml", "`name` is `other`, but the folder is `liar`"]),
+        (6, ["is hidden", "go-http"]),
     ] {
         let error = all[number].endpoint.as_ref().unwrap_err().to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");

@@ -61,7 +61,7 @@ fn obeys(lab: &mut Netns, link: Link) -> Option<Reading> {
 
 fn the_round_trip_is_the_configured_one_from_1_to_600_ms() {
     let Some(mut lab) = network() else { return };
-    for ms in [1, 2, 10, 50, 200, 600] {
+    for ms in [1, 50, 600] {
         obeys(&mut lab, Link { round_trip: Span::from_millis(ms), ..Link::wire() });
     }
 }
@@ -76,7 +76,7 @@ fn rates_are_kept(lab: &mut Netns, rates: &[u64]) {
 
 fn the_rate_is_the_configured_one_from_1_to_100_mbit_per_s() {
     let Some(mut lab) = network() else { return };
-    rates_are_kept(&mut lab, &[1, 10, 100]);
+    rates_are_kept(&mut lab, &[1, 100]);
     let asymmetric = Link { rate: Some(BitRate(50_000_000)), rate_up: Some(BitRate(5_000_000)), ..Link::wire() };
     obeys(&mut lab, Link { round_trip: Span::from_millis(20), ..asymmetric });
 }
@@ -88,7 +88,7 @@ fn the_rate_is_the_configured_one_from_300_to_500_mbit_per_s() {
 
 fn losses_are_those_of_chance() {
     let Some(mut lab) = network() else { return };
-    for (percent, burst) in [(0.5, 1.0), (2.0, 1.0), (5.0, 4.0)] {
+    for (percent, burst) in [(0.5, 1.0), (5.0, 4.0)] {
         let (round_trip, loss) = (Span::from_millis(5), Share(percent / 100.0));
         obeys(&mut lab, Link { round_trip, loss, loss_burst: burst, ..Link::wire() });
     }
@@ -96,7 +96,8 @@ fn losses_are_those_of_chance() {
 
 fn the_mtu_is_honoured() {
     let Some(mut lab) = network() else { return };
-    for mtu in [1280, 1450, 1500, 9000] {
+    // Every other test has the usual 1500.
+    for mtu in [1280, 9000] {
         let reading = obeys(&mut lab, Link { round_trip: Span::from_millis(2), mtu, ..Link::wire() });
         assert!(reading.is_none_or(|reading| reading.mtu == mtu), "{mtu}: {reading:?}");
     }

@@ -323,7 +323,7 @@ fn ended_processes_give_reasons_and_no_request_gives_no_value_per_request() {
         observer.end(&targets);
         reasons.extend(observer.values(&ONE).into_iter().filter(|(name, _)| name.contains("server")));
     }
-    assert_eq!(reasons.len(), 4 + 2 + 2 + 2);
+    assert_eq!(reasons.len(), 4 + 2 + 3 + 2);
     for (name, value) in reasons {
         assert!(matches!(value, Value::NotMeasured(Missing::ProcessEnded { .. })), "{name}: {value:?}");
     }

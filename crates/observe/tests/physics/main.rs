@@ -2,6 +2,7 @@
 //! one at a time.
 
 mod accounts;
+mod exchanges;
 mod packets;
 mod syscalls;
 
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
         Some("play-calls") => syscalls::work(),
         Some("play-child") => syscalls::child(),
         _ => {
-            let files = [accounts::tests(), packets::tests(), syscalls::tests()];
+            let files = [accounts::tests(), exchanges::tests(), packets::tests(), syscalls::tests()];
             return wirelab_testkit::physics::main(files.into_iter().flatten());
         }
     }
