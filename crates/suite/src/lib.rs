@@ -16,13 +16,19 @@ mod set_up_error;
 mod stage;
 mod verify;
 
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use wirelab_model::endpoint::Endpoint;
 
 pub use report::{CaseResult, Report, Verdict};
 
+use case::Case;
 use finding::Stop;
 use stage::Stage;
 
@@ -33,19 +39,22 @@ const STEP_LIMIT: Duration = Duration::from_secs(60);
 /// Time limit of all cases together, which number about two hundred.
 const TOTAL_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Time limits of the suite.
+/// Limits of the suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Limit of one step: to start, to refuse, to answer a command.
     pub step: Duration,
     /// Limit after which no further case starts.
     pub whole: Duration,
+    /// The number of cases that run at the same time. A case mostly waits for its processes.
+    pub at_once: NonZero<usize>,
 }
 
 impl Default for Limits {
-    /// One minute per step, one hour in total.
+    /// One minute per step, one hour in total, and as many cases at once as the machine has processors.
     fn default() -> Self {
-        Self { step: STEP_LIMIT, whole: TOTAL_LIMIT }
+        let at_once = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        Self { step: STEP_LIMIT, whole: TOTAL_LIMIT, at_once }
     }
 }
 
@@ -103,32 +112,77 @@ fn check_some(
     let described = cases::describe::check(endpoint);
     note(cases::describe::result(&described));
     let Ok(description) = described else { return report };
-    let stage = match Stage::set(endpoint, description, reference, scratch, limits.step) {
-        Ok(stage) => stage,
+    let stages: Result<Vec<_>, _> = (0..limits.at_once.get())
+        .map(|lane| Stage::set(endpoint, description.clone(), reference, &scratch.join(lane.to_string()), limits.step))
+        .collect();
+    let stages = match stages {
+        Ok(stages) => stages,
         Err(error) => {
             note(CaseResult::of_suite("the suite can be set up", Verdict::Failed(error.to_string())));
             return report;
         }
     };
-    let mut hangs = 0;
-    for case in cases::all(&stage).into_iter().filter(|case| case.sentence().contains(words)) {
-        let verdict = if hangs >= HANGS {
-            Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} earlier cases"))
-        } else if begun.elapsed() >= limits.whole {
-            Verdict::NotTried(format!("not tried: the earlier cases took {} minutes", limits.whole.as_secs() / 60))
-        } else {
-            match (case.run)(&stage) {
-                Ok(()) => Verdict::Passed,
-                Err(Stop::NotApplicable(why)) => Verdict::NotApplicable(why),
-                Err(Stop::Broken(reason)) => Verdict::Failed(stage.with_log(&reason)),
-                Err(Stop::Hung(reason)) => {
-                    hangs += 1;
-                    Verdict::Failed(stage.with_log(&reason))
-                }
+    let progress = Progress { begun, limits, next: AtomicUsize::new(0), hangs: AtomicU32::new(0) };
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for stage in stages {
+            let (progress, sender) = (&progress, sender.clone());
+            scope.spawn(move || progress.try_cases(&stage, words, &sender));
+        }
+        drop(sender);
+        // Results are noted in the order of the cases, whichever ends first.
+        let mut early = BTreeMap::new();
+        let mut noted = 0;
+        for (number, result) in results {
+            early.insert(number, result);
+            while let Some(result) = early.remove(&noted) {
+                note(result);
+                noted += 1;
             }
-        };
-        stage.clear();
-        note(case.result(verdict));
-    }
+        }
+    });
     report
+}
+
+/// How far the cases are that several threads share.
+struct Progress {
+    begun: Instant,
+    limits: Limits,
+    /// The number of the next case.
+    next: AtomicUsize,
+    hangs: AtomicU32,
+}
+
+impl Progress {
+    /// Takes one case after the other until none is left.
+    fn try_cases(&self, stage: &Stage, words: &str, results: &Sender<(usize, CaseResult)>) {
+        let cases: Vec<_> = cases::all(stage).into_iter().filter(|case| case.sentence().contains(words)).collect();
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(number) else { return };
+            let result = case.result(self.verdict(case, stage));
+            stage.clear();
+            // The receiver stays until every thread has ended.
+            let _ = results.send((number, result));
+        }
+    }
+
+    fn verdict(&self, case: &Case, stage: &Stage) -> Verdict {
+        if self.hangs.load(Ordering::Relaxed) >= HANGS {
+            return Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} earlier cases"));
+        }
+        if self.begun.elapsed() >= self.limits.whole {
+            let minutes = self.limits.whole.as_secs() / 60;
+            return Verdict::NotTried(format!("not tried: the earlier cases took {minutes} minutes"));
+        }
+        match (case.run)(stage) {
+            Ok(()) => Verdict::Passed,
+            Err(Stop::NotApplicable(why)) => Verdict::NotApplicable(why),
+            Err(Stop::Broken(reason)) => Verdict::Failed(stage.with_log(&reason)),
+            Err(Stop::Hung(reason)) => {
+                self.hangs.fetch_add(1, Ordering::Relaxed);
+                Verdict::Failed(stage.with_log(&reason))
+            }
+        }
+    }
 }

@@ -79,6 +79,7 @@ impl Pair {
             qlog_dir: None,
             threads: None,
             max_connection_age_ns: None,
+            added_work_ns: None,
             counts: false,
             exposition: None,
             transport: Transport::default(),
@@ -99,6 +100,7 @@ impl Pair {
             }),
             request: request(protocol, feature, size),
             page: None,
+            mix: Vec::new(),
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(5),
@@ -222,6 +224,7 @@ fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
         method: if feature == Feature::Echo { "POST" } else { "GET" }.to_owned(),
         path,
         body_size,
+        body: None,
         headers: Vec::new(),
         expect: Some(Expect { status: 200, body_size: body.len() as u64, sha256: sha256(&body) }),
     }

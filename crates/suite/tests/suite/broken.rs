@@ -1,6 +1,7 @@
 //! The suite can fail: it finds endpoints that deliberately break the contract, for the right reason.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_suite::{Limits, Report, Verdict, check_within};
 
 /// Longer than the start of a shell on a busy machine; short enough for the tests of hanging endpoints.
-const PATIENCE: Limits = Limits { step: Duration::from_secs(5), whole: Duration::from_secs(600) };
+const PATIENCE: Limits =
+    Limits { step: Duration::from_secs(5), whole: Duration::from_secs(600), at_once: NonZero::<usize>::MIN };
 
 const DESCRIPTION: &str = r#"{"contract":1,"name":"broken","library":"sh","version":"1","language":"sh","server":{"protocols":["h1c"],"features":["files"]},"client":{"protocols":["h1c"],"features":["files"]}}"#;
 
