@@ -1,0 +1,50 @@
+//! The load engine: sends requests at the limit of the machine and records each of them.
+//!
+//! It is the instrument beside the endpoints that are measured: as little of the machine as possible per request, so
+//! that a result describes the protocol and the other side. Nothing here allocates per request.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `machine` | the interface of a protocol as a state machine: bytes in, events and bytes out, no input or output |
+//! | `http1`, `http2` | that machine for HTTP/1.1 and HTTP/2 |
+//! | `link` | the interface of a connection with its socket, which the load drives |
+//! | `stream` | a link over TCP, with or without TLS, for every machine of bytes |
+//! | `poller` | the reactor: epoll, and one alarm |
+//! | `load` | requests of one thread by a schedule, with time-outs and records |
+//!
+//! Every client shares `schedule`, `record`, `expected`, `progress`, `servers`, `socket`, `tls`, `accounts`, `reading`,
+//! `payload`, `refusal` and `file_limit`, the built-in endpoints included.
+
+pub mod accounts;
+pub mod expected;
+#[cfg(feature = "rustls")]
+pub mod failure;
+pub mod file_limit;
+#[cfg(feature = "load")]
+pub mod http1;
+#[cfg(feature = "load")]
+pub mod http2;
+#[cfg(feature = "load")]
+pub mod link;
+#[cfg(feature = "load")]
+pub mod load;
+#[cfg(feature = "load")]
+pub mod machine;
+pub mod payload;
+#[cfg(feature = "load")]
+pub mod poller;
+pub mod progress;
+pub mod reading;
+pub mod record;
+pub mod refusal;
+pub mod results;
+pub mod rounds;
+pub mod schedule;
+pub mod servers;
+pub mod socket;
+#[cfg(feature = "load")]
+pub mod stream;
+#[cfg(all(test, feature = "load"))]
+mod testing;
+#[cfg(feature = "rustls")]
+pub mod tls;
