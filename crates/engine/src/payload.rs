@@ -1,0 +1,129 @@
+//! Bodies of requests and responses, as slices of one buffer, so that sending copies and allocates nothing.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use wirelab_contract::mix::Content;
+use wirelab_contract::pattern::{self, PERIOD};
+use wirelab_contract::spec::Request;
+
+use crate::refusal::Refusal;
+
+/// Maximum length of a [`piece`] in bytes.
+pub const LONGEST: usize = 256 * 1024;
+
+/// One period longer than the longest piece, so that a piece can start anywhere in the period.
+static PATTERN: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(pattern::body(LONGEST + PERIOD as usize)));
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    /// So many bytes of the pattern.
+    Pattern(u64),
+    /// These bytes.
+    Own(Bytes),
+}
+
+impl Payload {
+    /// The body of a request of a spec.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] if the body is no base64, or has another size than the spec says.
+    pub fn of(request: &Request) -> Result<Self, Refusal> {
+        let bytes: Bytes = match &request.body {
+            None => return Ok(Self::Pattern(request.body_size)),
+            Some(Content::Text(text)) => text.clone().into_bytes().into(),
+            Some(Content::Base64(text)) => STANDARD
+                .decode(text)
+                .map_err(|error| Refusal::failed(format!("the body of a request is no base64: {error}")))?
+                .into(),
+        };
+        if bytes.len() as u64 != request.body_size {
+            let (got, said) = (bytes.len(), request.body_size);
+            return Err(Refusal::failed(format!("`body` has {got} bytes, but `body_size` is {said}")));
+        }
+        Ok(Self::Own(bytes))
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        match self {
+            Self::Pattern(size) => *size,
+            Self::Own(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// The next bytes from `offset` on, at most [`LONGEST`].
+    #[must_use]
+    pub fn piece(&self, offset: u64) -> Bytes {
+        match self {
+            Self::Pattern(size) => piece(offset, size - offset),
+            Self::Own(bytes) => {
+                let start = offset as usize;
+                bytes.slice(start..bytes.len().min(start + LONGEST))
+            }
+        }
+    }
+}
+
+/// The pattern from `offset` on: `wanted` bytes, but at most [`LONGEST`].
+#[must_use]
+pub fn piece(offset: u64, wanted: u64) -> Bytes {
+    let start = (offset % PERIOD) as usize;
+    let length = wanted.min(LONGEST as u64) as usize;
+    PATTERN.slice(start..start + length)
+}
+
+/// Like [`piece`], borrowed.
+#[must_use]
+pub fn piece_slice(offset: u64, wanted: u64) -> &'static [u8] {
+    let start = (offset % PERIOD) as usize;
+    let length = wanted.min(LONGEST as u64) as usize;
+    &PATTERN[start..start + length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_of_the_users_is_sent_byte_for_byte() {
+        let request = |body: Content, body_size| Request {
+            method: "POST".to_owned(),
+            path: "/".to_owned(),
+            body_size,
+            body: Some(body),
+            headers: Vec::new(),
+            expect: None,
+        };
+        let long = "é".repeat(LONGEST);
+        let payload = Payload::of(&request(Content::Text(long.clone()), 2 * LONGEST as u64)).unwrap();
+        let mut sent = Vec::new();
+        while (sent.len() as u64) < payload.size() {
+            sent.extend(payload.piece(sent.len() as u64));
+        }
+        assert!(sent == long.as_bytes());
+        let payload = Payload::of(&request(Content::Base64("AP8=".to_owned()), 2)).unwrap();
+        assert_eq!(payload.piece(0), [0, 255].as_slice());
+        for (body, size) in [(Content::Text("ab".to_owned()), 3), (Content::Base64("?".to_owned()), 1)] {
+            assert!(Payload::of(&request(body, size)).is_err());
+        }
+    }
+
+    #[test]
+    fn pieces_join_to_the_pattern_at_any_offset() {
+        let whole = pattern::body(3 * LONGEST);
+        let mut joined = Vec::new();
+        while joined.len() < whole.len() {
+            let wanted = (whole.len() - joined.len()).min(LONGEST - 7);
+            let piece = piece(joined.len() as u64, wanted as u64);
+            assert_eq!(piece_slice(joined.len() as u64, wanted as u64), piece);
+            joined.extend_from_slice(&piece);
+        }
+        assert!(joined == whole);
+    }
+}
