@@ -38,6 +38,8 @@ pub struct Record {
     pub end: Instant,
     /// Size of the response body in bytes.
     pub bytes_in: u64,
+    /// Number of the request in the mix.
+    pub request: Option<u32>,
     /// Size of the request body in bytes.
     pub bytes_out: u64,
     /// The HTTP status.
@@ -64,6 +66,7 @@ impl Record {
             first_byte: None,
             end: start,
             bytes_in: 0,
+            request: None,
             bytes_out: 0,
             status: None,
             connection: 0,
@@ -82,6 +85,7 @@ impl Record {
             handshake_ns: self.ready.map(ns),
             first_byte_ns: self.first_byte.map(ns),
             last_byte_ns: ns(self.end),
+            request: self.request,
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             status: self.status,
