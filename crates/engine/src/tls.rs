@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
     ClientSessionStore, Resumption as RustlsResumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+    WebPkiServerVerifier, verify_server_name,
 };
 use rustls::crypto::ring::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
@@ -20,11 +21,11 @@ use rustls::crypto::ring::{Ticketer, default_provider, kx_group::X25519};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate, ServerSessionMemoryCache};
 use rustls::version::TLS13;
 use rustls::{
-    CipherSuite, ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore, ServerConfig,
-    SignatureScheme,
+    CertificateError, CipherSuite, ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore,
+    ServerConfig, SignatureScheme,
 };
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
@@ -76,7 +77,12 @@ pub fn client_with(spec: &ClientSpec, provider: Arc<CryptoProvider>) -> Result<C
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?;
     let builder = if tls.verify {
-        builder.with_root_certificates(roots(tls.trust_anchor.as_deref())?)
+        let roots = Arc::new(roots(tls.trust_anchor.as_deref())?);
+        let trusted = tls.trust_anchor.as_deref().map_or_else(|| Ok(Vec::new()), certificates)?;
+        let inner = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+            .build()
+            .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?;
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Verified { inner, trusted }))
     } else {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(Unverified(provider)))
     };
@@ -183,6 +189,29 @@ pub fn classify(error: &rustls::Error) -> ErrorKind {
         | rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol) => ErrorKind::Protocol,
         _ => ErrorKind::Tls,
     }
+}
+
+/// A TLS error in words.
+#[must_use]
+pub fn explain(error: &rustls::Error) -> String {
+    let rustls::Error::InvalidCertificate(reason) = error else { return error.to_string() };
+    let why = match reason {
+        CertificateError::UnknownIssuer => "no authority that is trusted here issued it (UnknownIssuer)".to_owned(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => format!("it has expired ({reason})"),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            format!("it is not valid yet ({reason})")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("it is for another name ({reason})")
+        }
+        CertificateError::Revoked => "it has been revoked".to_owned(),
+        // rustls has no kind for it.
+        other if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is the certificate of an authority (CA:TRUE)".to_owned()
+        }
+        other => other.to_string(),
+    };
+    format!("the server's certificate is not accepted: {why}")
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -301,6 +330,56 @@ impl KeyLog for KeyFile {
         if let Err(error) = file.write_all(line.as_bytes()) {
             eprintln!("writing the key log: {error}");
         }
+    }
+}
+
+/// Verifies chain and name. Accepts a server's certificate that the user trusts itself, even if it is one of an
+/// authority (CA:TRUE), as `openssl req -x509` makes it.
+#[derive(Debug)]
+struct Verified {
+    inner: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Verified {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match self.inner.verify_server_cert(leaf, chain, name, ocsp, now) {
+            // An expired certificate has another error, which comes first.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) if self.trusted.contains(leaf) => {
+                verify_server_name(&ParsedCertificate::try_from(leaf)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, leaf, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, leaf, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
     }
 }
 
