@@ -21,6 +21,8 @@ pub struct Reading {
     pub congestion_events: Option<u64>,
     /// The congestion window, in bytes.
     pub window: Option<u64>,
+    /// The largest payload that one packet may carry, in bytes.
+    pub payload: Option<u64>,
 }
 
 impl Reading {
@@ -49,7 +51,7 @@ impl Reading {
         }
         // The kernel's values for "no sample yet".
         let sampled = |us: &u64| *us > 0 && *us != u64::from(u32::MAX);
-        let segment = known!(tcpi_snd_mss: u32);
+        let segment = known!(tcpi_snd_mss: u32).filter(|size| *size > 0);
         Self {
             round_trip_min: known!(tcpi_min_rtt: u32).filter(sampled).map(|us| us * 1000),
             round_trip: known!(tcpi_rtt: u32).filter(sampled).map(|us| us * 1000),
@@ -61,6 +63,7 @@ impl Reading {
                 .zip(known!(tcpi_snd_cwnd: u32))
                 .map(|(size, count)| size * count)
                 .filter(|window| *window > 0),
+            payload: segment,
         }
     }
 
@@ -86,6 +89,7 @@ pub struct Totals {
     round_trips: (u64, u64),
     round_trip_min: Option<u64>,
     window: Option<u64>,
+    payload: Option<u64>,
     sent: Counter,
     lost: Counter,
     bytes_lost: Counter,
@@ -117,6 +121,7 @@ impl Totals {
             self.round_trips = (self.round_trips.0.saturating_add(round_trip), self.round_trips.1 + 1);
         }
         self.least_and_largest(reading.round_trip_min, reading.window);
+        self.payload = self.payload.max(reading.payload);
         self.sent.add(reading.sent);
         self.lost.add(reading.lost);
         self.bytes_lost.add(reading.bytes_lost);
@@ -129,6 +134,7 @@ impl Totals {
         let (sum, count) = other.round_trips;
         self.round_trips = (self.round_trips.0.saturating_add(sum), self.round_trips.1 + count);
         self.least_and_largest(other.round_trip_min, other.window);
+        self.payload = self.payload.max(other.payload);
         self.sent.add(other.sent.0);
         self.lost.add(other.lost.0);
         self.bytes_lost.add(other.bytes_lost.0);
@@ -154,6 +160,7 @@ impl Totals {
             bytes_lost: self.bytes_lost.0,
             congestion_events: self.congestion_events.0,
             congestion_window: self.window,
+            payload_max: self.payload,
         }
     }
 }
@@ -176,6 +183,7 @@ mod tests {
             bytes_lost: Some(2896),
             congestion_events: None,
             window: Some(14_480),
+            payload: Some(1448),
         };
         assert_eq!(Reading::of_info(&info, size_of::<libc::tcp_info>()), whole);
         // Linux 4.9 wrote 160 bytes (to `tcpi_data_segs_out`), Linux 2.6 wrote 104 (to `tcpi_total_retrans`).

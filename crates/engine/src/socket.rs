@@ -1,19 +1,17 @@
 //! TCP sockets with the options of a spec: honoured, or refused before anything is connected.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 
 use serde_json::json;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
-use tokio::net::{TcpListener, TcpSocket};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::Transport;
 
-use crate::client::transport::Failure;
-use crate::refusal::Refusal;
+use crate::refusal::{Failure, Refusal};
 
 /// Length of the accept queue; the kernel lowers it to `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
@@ -35,11 +33,19 @@ pub struct TcpOptions {
 
 impl TcpOptions {
     /// Checks the options of a client.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] of an option that TCP or this kernel does not have.
     pub fn client(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<Self, Refusal> {
         Self::new(protocol, transport, qlog, FAST_OPEN_CLIENT)
     }
 
     /// Checks the options of a server.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::client`].
     pub fn server(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<Self, Refusal> {
         Self::new(protocol, transport, qlog, FAST_OPEN_SERVER)
     }
@@ -90,16 +96,24 @@ impl TcpOptions {
         Ok(socket)
     }
 
-    /// Creates a socket that is ready to connect.
-    pub fn connecting(self, server: SocketAddr) -> io::Result<TcpSocket> {
+    /// Creates a non-blocking socket that is ready to connect.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn connecting(self, server: SocketAddr) -> io::Result<Socket> {
         let socket = self.socket(Domain::for_address(server))?;
         if self.fast_open {
             set_option(&socket, libc::TCP_FASTOPEN_CONNECT, 1)?;
         }
-        Ok(TcpSocket::from_std_stream(socket.into()))
+        Ok(socket)
     }
 
-    /// Creates a listening socket. Accepted connections inherit its options.
+    /// Creates a non-blocking listening socket. Accepted connections inherit its options.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] if the address cannot be bound.
     pub fn listening(self, address: SocketAddr) -> Result<TcpListener, Refusal> {
         let listen = || {
             let socket = self.socket(Domain::for_address(address))?;
@@ -109,7 +123,7 @@ impl TcpOptions {
             }
             socket.bind(&address.into())?;
             socket.listen(BACKLOG)?;
-            TcpListener::from_std(socket.into())
+            Ok(socket.into())
         };
         listen().map_err(|error: io::Error| {
             let remedy = match error.kind() {

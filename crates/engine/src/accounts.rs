@@ -3,16 +3,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-
-use crate::transport_reading::{Reading, Totals};
+use crate::reading::{Reading, Totals};
 
 /// A connection with transport counters.
 pub trait Meter: fmt::Debug + Send + Sync + 'static {
@@ -58,12 +52,14 @@ impl Source {
 }
 
 impl Accounts {
-    /// Opens an account of a TCP connection, kept with its stream.
-    pub fn tcp(&self, stream: TcpStream) -> Metered {
-        Metered { _account: self.enter(Source::Tcp(stream.as_raw_fd())), stream }
+    /// Opens an account of a TCP connection; drop it before the socket.
+    #[must_use]
+    pub fn tcp(&self, socket: &impl AsRawFd) -> Account {
+        self.enter(Source::Tcp(socket.as_raw_fd()))
     }
 
     /// Opens an account of a connection with counters in its library; drop it when the connection ends.
+    #[must_use]
     pub fn of(&self, connection: Arc<dyn Meter>) -> Account {
         self.enter(Source::Library(connection))
     }
@@ -78,6 +74,7 @@ impl Accounts {
     }
 
     /// The sum over the connections that ended in the period or are open now.
+    #[must_use]
     pub fn totals(&self) -> Totals {
         let book = self.book();
         let mut totals = book.ended;
@@ -88,6 +85,7 @@ impl Accounts {
     }
 
     /// Number of open connections.
+    #[must_use]
     pub fn open(&self) -> usize {
         self.book().open.len()
     }
@@ -122,45 +120,5 @@ impl Drop for Account {
         if let Some(entry) = book.open.remove(&self.number) {
             book.ended.add(&reading, entry.before.as_ref());
         }
-    }
-}
-
-/// A TCP stream with its account.
-#[derive(Debug)]
-pub struct Metered {
-    /// The first field, because fields drop in order: it reads the socket, which must be open.
-    _account: Account,
-    stream: TcpStream,
-}
-
-impl AsyncRead for Metered {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Metered {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
