@@ -1,0 +1,160 @@
+//! A protocol as a state machine: bytes in, events and bytes out. A machine opens no socket and reads no clock, so that
+//! tests can feed it any bytes in any pieces.
+
+use std::time::Instant;
+
+use ring::digest::Context;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::spec::ClientSpec;
+
+use crate::refusal::{Failure, Refusal};
+
+/// The number of a request on its connection, chosen by its starter and free again after its last event.
+pub type Slot = u32;
+
+/// What happened on a connection.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The connection can send requests.
+    Opened {
+        /// Time of the transport's connection, if it has one of its own.
+        connected: Option<Instant>,
+        /// Time of the end of the handshake; absent without a handshake above the transport.
+        ready: Option<Instant>,
+    },
+    /// The first byte of the response arrived. A later event of the same slot replaces it: the earlier response was an
+    /// interim one (RFC 9110, section 15.2).
+    FirstByte {
+        /// The request.
+        slot: Slot,
+        /// Time of arrival.
+        at: Instant,
+    },
+    /// The response is complete.
+    Done {
+        /// The request.
+        slot: Slot,
+        /// Time of arrival of the last byte.
+        at: Instant,
+        /// The HTTP status.
+        status: Option<u16>,
+        /// Size of the response body in bytes.
+        bytes_in: u64,
+    },
+    /// The request failed, and the connection did not.
+    Failed {
+        /// The request.
+        slot: Slot,
+        /// Time of the failure.
+        at: Instant,
+        /// The cause.
+        failure: Failure,
+    },
+}
+
+/// Collects what connections report. One per thread; its memory is used again.
+pub struct Inbox {
+    /// Time of the last read. Events get it as their time.
+    pub now: Instant,
+    /// The events that nothing has handled yet.
+    pub events: Vec<Event>,
+    /// Hashes the response bodies, for the check request.
+    pub digest: Option<Context>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self { now: Instant::now(), events: Vec::with_capacity(256), digest: None }
+    }
+}
+
+impl Inbox {
+    /// Reports the first byte of a response.
+    pub fn first_byte(&mut self, slot: Slot) {
+        self.events.push(Event::FirstByte { slot, at: self.now });
+    }
+
+    /// Reports a complete response.
+    pub fn done(&mut self, slot: Slot, status: Option<u16>, bytes_in: u64) {
+        self.events.push(Event::Done { slot, at: self.now, status, bytes_in });
+    }
+
+    /// Reports a failed request.
+    pub fn failed(&mut self, slot: Slot, failure: Failure) {
+        self.events.push(Event::Failed { slot, at: self.now, failure });
+    }
+
+    /// Takes bytes of a response body.
+    pub fn body(&mut self, bytes: &[u8]) {
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
+        }
+    }
+}
+
+/// Limit of the bytes of interim responses (1xx) before a response, which a server may send without end.
+pub const INTERIM_LIMIT: usize = 512 * 1024;
+
+/// The failure of a server that passed that limit.
+#[must_use]
+pub fn interim_flood() -> Failure {
+    let message = format!("flooded with interim responses (1xx): {INTERIM_LIMIT} bytes without a final response");
+    Failure::new(ErrorKind::Protocol, message)
+}
+
+/// The client's side of one connection, above a stream of bytes.
+///
+/// An error of `receive` or `end` breaks the connection, and with it every request without a last event.
+pub trait Machine: Sized + 'static {
+    /// What all connections share: the encoded request.
+    type Plan: 'static;
+
+    /// Encodes the request of the spec, once.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] if the protocol cannot express it.
+    fn plan(spec: &ClientSpec) -> Result<Self::Plan, Refusal>;
+
+    /// Settings of the protocol in use, under the names of `configured`.
+    fn configured(_: &Self::Plan) -> Configured {
+        Configured::new()
+    }
+
+    /// A machine for a new connection. What it has to say before the first request is its first output.
+    fn new(plan: &std::rc::Rc<Self::Plan>) -> Self;
+
+    /// Whether the connection takes another request, as far as its bytes tell.
+    fn is_open(&self) -> bool;
+
+    /// Starts a request. Its bytes are in the output at once, or as soon as the peer allows another request.
+    fn start(&mut self, slot: Slot);
+
+    /// Abandons a request: no event of it follows. A protocol without streams is no longer open then.
+    fn cancel(&mut self, slot: Slot);
+
+    /// Takes bytes from the peer.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if the peer broke the protocol or gave the connection up.
+    fn receive(&mut self, bytes: &[u8], inbox: &mut Inbox) -> Result<(), Failure>;
+
+    /// Takes the end of the peer's stream. Without a goodbye of TLS it is not `in_order`: it may be that of an
+    /// attacker, and ends no body.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if a response is incomplete.
+    fn end(&mut self, in_order: bool, inbox: &mut Inbox) -> Result<(), Failure>;
+
+    /// Bytes to send; empty if there are none.
+    fn output(&self) -> &[u8];
+
+    /// Removes the first `count` bytes of the output, which were sent.
+    fn sent(&mut self, count: usize);
+
+    /// Says goodbye, if the protocol can. The last output of the machine.
+    fn close(&mut self) {}
+}
