@@ -1,0 +1,338 @@
+//! Header fields of responses, compressed by HPACK (RFC 7541). Only what frames a response is kept of them.
+
+use std::collections::VecDeque;
+
+use wirelab_contract::error_kind::ErrorKind;
+
+use super::huffman;
+use crate::refusal::Failure;
+
+/// Size of the dynamic table, which is the default of HTTP/2.
+const TABLE: u32 = 4096;
+
+/// What an entry costs besides its name and value (RFC 7541, section 4.1).
+const OVERHEAD: u32 = 32;
+
+/// Lengths of the names in the static table (RFC 7541, appendix A).
+const NAMES: [u8; 61] = [
+    10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14, 16, 13, 12, 6, 4,
+    4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4, 3, 16,
+];
+
+/// The statuses in the static table, from index 8 on.
+const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+
+/// The first index of `:status`, and the index of `content-length`.
+const STATUS: usize = 8;
+const LENGTH: usize = 28;
+
+/// What frames a response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Fields {
+    /// `:status`.
+    pub status: Option<u16>,
+    /// `content-length`.
+    pub length: Option<u64>,
+    /// `grpc-status`.
+    pub grpc_status: Option<u32>,
+}
+
+/// A field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Status(u16),
+    Length(u64),
+    GrpcStatus(u32),
+    Other,
+}
+
+/// The name of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Status,
+    Length,
+    GrpcStatus,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name: Name,
+    name_size: u32,
+    size: u32,
+    field: Field,
+}
+
+/// The decoder of one connection.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    /// The newest entry first.
+    table: VecDeque<Entry>,
+    size: u32,
+    largest: u32,
+    /// The last block that changed nothing, and its fields: most responses repeat it.
+    last: Vec<u8>,
+    known: Option<Fields>,
+    text: Vec<u8>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        let (table, last, text) = Default::default();
+        Self { table, size: 0, largest: TABLE, last, known: None, text }
+    }
+}
+
+impl Decoder {
+    /// Decodes a block of fields.
+    pub fn decode(&mut self, block: &[u8]) -> Result<Fields, Failure> {
+        if let Some(fields) = self.known.filter(|_| self.last == block) {
+            return Ok(fields);
+        }
+        let (mut fields, mut changed) = (Fields::default(), false);
+        let mut rest = block;
+        while let Some(first) = rest.first().copied() {
+            let field = if first & 0x80 != 0 {
+                let index = integer(&mut rest, 7)?;
+                self.field(index)?
+            } else if first & 0xe0 == 0x20 {
+                changed = true;
+                let size = integer(&mut rest, 5)?;
+                self.largest = u32::try_from(size).ok().filter(|size| *size <= TABLE).ok_or_else(broken)?;
+                self.evict(0);
+                continue;
+            } else {
+                let indexed = first & 0x40 != 0;
+                let entry = self.literal(&mut rest, if indexed { 6 } else { 4 })?;
+                if indexed {
+                    changed = true;
+                    self.insert(entry);
+                }
+                entry.field
+            };
+            match field {
+                Field::Status(status) if fields.status.replace(status).is_none() => {}
+                Field::Length(length) if fields.length.replace(length).is_none_or(|other| other == length) => {}
+                Field::GrpcStatus(status) => fields.grpc_status = Some(status),
+                Field::Other => {}
+                Field::Status(_) | Field::Length(_) => return Err(broken()),
+            }
+        }
+        self.known = None;
+        if !changed {
+            self.last.clear();
+            self.last.extend_from_slice(block);
+            self.known = Some(fields);
+        }
+        Ok(fields)
+    }
+
+    /// The field at an index.
+    fn field(&self, index: u64) -> Result<Field, Failure> {
+        match usize::try_from(index).map_err(|_| broken())? {
+            0 => Err(broken()),
+            index @ STATUS..15 => Ok(Field::Status(STATUSES[index - STATUS])),
+            1..=61 => Ok(Field::Other),
+            index => self.table.get(index - 62).map(|entry| entry.field).ok_or_else(broken),
+        }
+    }
+
+    /// The name at an index, and its size.
+    fn name(&self, index: u64) -> Result<(Name, u32), Failure> {
+        match usize::try_from(index).map_err(|_| broken())? {
+            0 => Err(broken()),
+            index @ 1..=61 => {
+                let name = match index {
+                    STATUS..15 => Name::Status,
+                    LENGTH => Name::Length,
+                    _ => Name::Other,
+                };
+                Ok((name, NAMES[index - 1].into()))
+            }
+            index => self.table.get(index - 62).map(|entry| (entry.name, entry.name_size)).ok_or_else(broken),
+        }
+    }
+
+    fn literal(&mut self, rest: &mut &[u8], bits: u32) -> Result<Entry, Failure> {
+        let index = integer(rest, bits)?;
+        let (name, name_size) = match index {
+            0 => {
+                let size = self.string(rest)?;
+                let name = match &self.text[..] {
+                    b":status" => Name::Status,
+                    b"content-length" => Name::Length,
+                    b"grpc-status" => Name::GrpcStatus,
+                    _ => Name::Other,
+                };
+                (name, size)
+            }
+            _ => self.name(index)?,
+        };
+        let size = self.string(rest)?;
+        let field = match name {
+            Name::Status => Field::Status(self.number().filter(|_| size == 3).ok_or_else(broken)?),
+            Name::Length => Field::Length(self.number().ok_or_else(broken)?),
+            Name::GrpcStatus => Field::GrpcStatus(self.number().unwrap_or(u32::MAX)),
+            Name::Other => Field::Other,
+        };
+        Ok(Entry { name, name_size, size: name_size.saturating_add(size).saturating_add(OVERHEAD), field })
+    }
+
+    /// Reads a string into `text`, and returns its size.
+    fn string(&mut self, rest: &mut &[u8]) -> Result<u32, Failure> {
+        let coded = rest.first().is_some_and(|first| first & 0x80 != 0);
+        let length = usize::try_from(integer(rest, 7)?).map_err(|_| broken())?;
+        let (text, after) = rest.split_at_checked(length).ok_or_else(broken)?;
+        *rest = after;
+        if coded {
+            huffman::decode(text, &mut self.text).ok_or_else(broken)?;
+        } else {
+            self.text.clear();
+            self.text.extend_from_slice(text);
+        }
+        u32::try_from(self.text.len()).map_err(|_| broken())
+    }
+
+    /// The number in `text`.
+    fn number<T: std::str::FromStr>(&self) -> Option<T> {
+        let digits = self.text.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(&self.text).ok().filter(|_| digits)?.parse().ok()
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        self.evict(entry.size);
+        if entry.size <= self.largest {
+            self.size += entry.size;
+            self.table.push_front(entry);
+        }
+    }
+
+    /// Removes the oldest entries until there is room.
+    fn evict(&mut self, room: u32) {
+        while self.size.saturating_add(room) > self.largest {
+            let Some(entry) = self.table.pop_back() else { return };
+            self.size -= entry.size;
+        }
+    }
+}
+
+/// Reads an integer with a prefix of this number of bits (RFC 7541, section 5.1).
+fn integer(rest: &mut &[u8], bits: u32) -> Result<u64, Failure> {
+    let (first, mut after) = rest.split_first().ok_or_else(broken)?;
+    let mask = (1 << bits) - 1;
+    let mut value = u64::from(*first) & mask;
+    if value == mask {
+        for shift in (0..=28).step_by(7) {
+            let (byte, later) = after.split_first().ok_or_else(broken)?;
+            after = later;
+            value += u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                *rest = after;
+                return Ok(value);
+            }
+        }
+        return Err(broken());
+    }
+    *rest = after;
+    Ok(value)
+}
+
+fn broken() -> Failure {
+    Failure::new(ErrorKind::Protocol, "the compressed header fields of a response are not valid")
+}
+
+/// Appends a literal field with a new name, which enters the dynamic table if `indexed`.
+pub(super) fn encode_literal(block: &mut Vec<u8>, indexed: bool, name: &[u8], value: &[u8]) {
+    block.push(if indexed { 0x40 } else { 0 });
+    encode_integer(block, 0, 7, name.len());
+    block.extend_from_slice(name);
+    encode_integer(block, 0, 7, value.len());
+    block.extend_from_slice(value);
+}
+
+/// Appends a literal field with the name at an index of the static table.
+pub(super) fn encode_named(block: &mut Vec<u8>, indexed: bool, name: usize, value: &[u8]) {
+    if indexed {
+        encode_integer(block, 0x40, 6, name)
+    } else {
+        encode_integer(block, 0, 4, name)
+    }
+    encode_integer(block, 0, 7, value.len());
+    block.extend_from_slice(value);
+}
+
+/// Appends an integer with a prefix of this number of bits.
+pub(super) fn encode_integer(block: &mut Vec<u8>, flags: u8, bits: u32, mut value: usize) {
+    let mask = (1 << bits) - 1;
+    if value < mask {
+        return block.push(flags | value as u8);
+    }
+    block.push(flags | mask as u8);
+    value -= mask;
+    while value >= 0x80 {
+        block.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    block.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: Vec<_> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_responses_of_the_specification_are_decoded_with_their_table() {
+        // RFC 7541, appendix C.6: a table of 256 bytes, from which entries are evicted.
+        let mut decoder = Decoder { largest: 256, ..Decoder::default() };
+        let first = "488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9\
+                     ae82ae43d3";
+        for (block, status, entries, size) in [
+            (first, 302, 4, 222),
+            ("4883640effc1c0bf", 307, 4, 222),
+            (
+                "88c16196d07abe941054d444a8200595040b8166e084a62d1bffc05a839bd9ab77ad94e7821dd7f2e6c7b335dfdfcd5b3960d5\
+                 af27087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007",
+                200,
+                3,
+                215,
+            ),
+        ] {
+            let fields = decoder.decode(&hex(block)).unwrap();
+            assert_eq!(fields, Fields { status: Some(status), ..Fields::default() });
+            assert_eq!((decoder.table.len(), decoder.size), (entries, size));
+        }
+    }
+
+    #[test]
+    fn a_repeated_block_is_known_unless_it_changes_the_table() {
+        let mut decoder = Decoder::default();
+        let mut block = Vec::new();
+        encode_named(&mut block, true, LENGTH, b"12");
+        encode_literal(&mut block, false, b"grpc-status", b"3");
+        let expected = Fields { length: Some(12), grpc_status: Some(3), status: None };
+        for entries in 1..4 {
+            assert_eq!(decoder.decode(&block).unwrap(), expected);
+            assert_eq!((decoder.table.len(), decoder.known), (entries, None));
+        }
+        for _ in 0..2 {
+            // The indexed length, and the status 404.
+            assert_eq!(
+                decoder.decode(&[0xbe, 0x8d]).unwrap(),
+                Fields { status: Some(404), length: Some(12), grpc_status: None }
+            );
+            assert!(decoder.known.is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_not_valid_is_refused() {
+        for wrong in [&[0x80][..], &[0xbe], &[0x48, 0x03, b'2'], &[0x88, 0x88], &[0x3f, 0xff, 0xff], &[0x48, 1, b'x']] {
+            assert!(Decoder::default().decode(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
