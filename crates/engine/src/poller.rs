@@ -1,0 +1,168 @@
+//! The reactor: epoll (epoll(7)), edge-triggered, and an alarm.
+//!
+//! A socket is registered once, for reading and writing. An edge is reported once, so a reader reads until a short read
+//! or until the kernel has nothing more; after `ended` only the latter is enough, because the end of the stream was
+//! part of the same edge.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// Number of events per wait.
+const BATCH: usize = 256;
+
+/// The token of the alarm.
+const ALARM: u64 = u64::MAX;
+
+/// What happened at a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readiness {
+    /// The token of the socket.
+    pub token: u64,
+    /// The socket may be readable.
+    pub readable: bool,
+    /// The socket may be writable.
+    pub writable: bool,
+    /// The peer ended its stream, or the connection failed.
+    pub ended: bool,
+}
+
+/// An epoll instance with an alarm.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    alarm: OwnedFd,
+    armed: Option<Instant>,
+    events: Vec<libc::epoll_event>,
+}
+
+impl Poller {
+    /// Creates an instance without sockets.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel, for example if no descriptor is left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers; the results are checked, and the descriptors are owned by nothing else.
+        let (epoll, alarm) = unsafe {
+            let epoll = owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
+            let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+            (epoll, owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?)
+        };
+        // SAFETY: the option takes a number. It shortens the kernel's tolerance of this thread's waits from 50 us.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let poller = Self { epoll, alarm, armed: None, events: Vec::with_capacity(BATCH) };
+        poller.register(poller.alarm.as_raw_fd(), ALARM, libc::EPOLLIN)?;
+        Ok(poller)
+    }
+
+    /// Watches a socket, until it is closed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn add(&self, socket: &impl AsRawFd, token: u64) -> io::Result<()> {
+        let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        self.register(socket.as_raw_fd(), token, wanted)
+    }
+
+    fn register(&self, socket: RawFd, token: u64, wanted: i32) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: wanted as u32, u64: token };
+        // SAFETY: `event` lives through the call, which copies it.
+        let status = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, socket, &raw mut event) };
+        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Ensures that a wait ends at `at` or earlier. Almost free if the alarm is set for an earlier time already.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn wake_at(&mut self, at: Instant) -> io::Result<()> {
+        if self.armed.is_some_and(|armed| armed <= at) {
+            return Ok(());
+        }
+        // A value of zero would disarm it.
+        let length = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
+        let setting =
+            libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: timespec(length) };
+        // SAFETY: `setting` lives through the call, and the kernel accepts a null pointer for the old value.
+        let status =
+            unsafe { libc::timerfd_settime(self.alarm.as_raw_fd(), 0, &raw const setting, std::ptr::null_mut()) };
+        if status < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.armed = Some(at);
+        Ok(())
+    }
+
+    /// Waits for events, at most for `limit`. Returns whether the alarm went off.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn wait(&mut self, limit: Option<Duration>) -> io::Result<bool> {
+        let limit = limit.map(timespec);
+        let limit = limit.as_ref().map_or(std::ptr::null(), |limit| limit as *const libc::timespec);
+        self.events.clear();
+        // SAFETY: the kernel writes at most `BATCH` events to the vector, which has that capacity; `limit` is null or
+        // lives through the call; no signal mask is given.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                BATCH as libc::c_int,
+                limit,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+        }
+        // SAFETY: the kernel initialised the first `count` events.
+        unsafe { self.events.set_len(count as usize) };
+        let Some(place) = self.events.iter().position(|event| event.u64 == ALARM) else { return Ok(false) };
+        self.events.swap_remove(place);
+        self.armed = None;
+        let mut expirations = 0_u64;
+        // SAFETY: the buffer is a live `u64`, and its exact size is passed. An error means that it did not expire.
+        unsafe { libc::read(self.alarm.as_raw_fd(), (&raw mut expirations).cast(), size_of::<u64>()) };
+        Ok(true)
+    }
+
+    /// Number of sockets that the last wait returned.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.events.len()
+    }
+
+    /// What happened at one of them.
+    #[must_use]
+    pub fn event(&self, index: usize) -> Readiness {
+        let event = self.events[index];
+        let is = |flags: i32| event.events & flags as u32 != 0;
+        let ended = is(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR);
+        Readiness { token: event.u64, readable: ended || is(libc::EPOLLIN), writable: is(libc::EPOLLOUT), ended }
+    }
+}
+
+fn timespec(length: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(length.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: length.subsec_nanos().into(),
+    }
+}
+
+/// # Safety
+///
+/// `fd` is negative, or a descriptor that nothing else owns.
+unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as the caller guarantees.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
