@@ -1,0 +1,73 @@
+//! The records of a thread, and what it tells others meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+use wirelab_contract::spec::{ClientSpec, Recording};
+
+use crate::progress::{Progress, expected_requests};
+use crate::record::{Record, Recorder};
+use crate::refusal::Failure;
+use crate::schedule::Share;
+
+/// The records of a thread.
+#[derive(Debug)]
+pub(super) struct Book {
+    numbers: Arc<AtomicU32>,
+    progress: Arc<Progress>,
+    measuring: bool,
+    recorder: Recorder,
+    last_end: Option<Instant>,
+    first_failure: Option<Failure>,
+}
+
+impl Book {
+    pub fn new(spec: &ClientSpec, share: Share, numbers: Arc<AtomicU32>, progress: Arc<Progress>) -> Self {
+        let recorder = Recorder::new(spec.recording, expected_requests(spec, share));
+        Self { numbers, progress, measuring: false, recorder, last_end: None, first_failure: None }
+    }
+
+    /// The number of a new connection.
+    pub fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Starts the recording of requests that end.
+    pub const fn begin(&mut self) {
+        self.measuring = true;
+    }
+
+    /// Stops the recording. Returns the end of the last recorded request, if any.
+    pub const fn end(&mut self) -> Option<Instant> {
+        self.measuring = false;
+        self.last_end
+    }
+
+    /// Records a request that ended.
+    pub fn keep(&mut self, mut record: Record, failure: Option<Failure>) {
+        if !self.measuring {
+            return;
+        }
+        if let Some(failure) = failure {
+            record.error = Some(failure.kind);
+            increment(&self.progress.failed);
+            self.first_failure.get_or_insert(failure);
+        } else if let Some(response) = &self.progress.response {
+            response.add(record.end.saturating_duration_since(record.intended));
+        }
+        increment(&self.progress.requests);
+        self.last_end = self.last_end.max(Some(record.end));
+        self.recorder.push(record);
+    }
+
+    /// Returns the records and the first failure.
+    pub fn take(&mut self) -> (Recorder, Option<Failure>) {
+        (std::mem::replace(&mut self.recorder, Recorder::new(Recording::Samples, 0)), self.first_failure.take())
+    }
+}
+
+/// Adds one to a counter that only this thread writes, which needs no locked instruction.
+fn increment(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
