@@ -163,6 +163,9 @@ fn try_request(
     if let Some(Failure { kind, message }) = &outcome.first_failure {
         eprintln!("the first request that failed: {kind}: {message}");
     }
+    if outcome.sent_again > 0 {
+        eprintln!("{} requests went on a new connection after a GOAWAY of the server", outcome.sent_again);
+    }
     outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();
     let (configured, transport) = (outcome.configured, outcome.transport.map(Box::new));
@@ -187,14 +190,10 @@ impl From<Ended> for Refusal {
 }
 
 /// Parses a spec. Unknown fields and values are unsupported; any other malformed input is an error.
-fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
+pub(crate) fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("reading the spec: {error}");
-        if error.is_data() && !error.to_string().starts_with("missing field") {
-            Refusal::Unsupported(message)
-        } else {
-            Refusal::failed(message)
-        }
+        if wirelab_contract::is_unknown(&error) { Refusal::Unsupported(message) } else { Refusal::failed(message) }
     })
 }
 

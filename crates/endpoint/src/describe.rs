@@ -31,6 +31,7 @@ pub fn describe() -> Description {
             Feature::Heron,
         ],
         exposition: true,
+        own_requests: false,
     };
     Description {
         contract: CONTRACT_VERSION,
@@ -39,7 +40,7 @@ pub fn describe() -> Description {
         version: LIBRARIES.map(|library| version(LOCK, library)).join(", "),
         language: "Rust".to_owned(),
         server: Some(role()),
-        client: Some(role()),
+        client: Some(Role { own_requests: true, ..role() }),
         sidecar: None,
         control_plane: None,
     }

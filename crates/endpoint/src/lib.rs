@@ -16,18 +16,20 @@ pub mod client;
 mod contract;
 #[cfg(feature = "builtin")]
 mod describe;
+#[cfg(feature = "builtin")]
+pub mod engine;
 mod exporter;
-mod file_limit;
 #[cfg(feature = "builtin")]
 mod grpc;
-#[cfg(feature = "builtin")]
-mod http2;
 #[cfg(feature = "builtin")]
 pub mod load;
 mod lock_file;
 #[cfg(feature = "builtin")]
 pub mod look;
-mod payload;
+#[cfg(feature = "builtin")]
+mod metered;
+#[cfg(feature = "builtin")]
+mod own_server;
 pub mod program;
 #[cfg(feature = "builtin")]
 mod quic_config;
@@ -48,14 +50,7 @@ mod quic_tests;
 mod quic_tokens;
 mod raw;
 mod raw_stream;
-mod refusal;
 mod server;
-#[cfg(feature = "builtin")]
-mod socket;
-#[cfg(feature = "rustls")]
-pub mod tls;
-mod transport_accounts;
-mod transport_reading;
 #[cfg(feature = "builtin")]
 mod udp_message;
 pub mod udp_socket;
@@ -65,4 +60,12 @@ mod wait;
 pub use builtin::{request, request_on, serve, serve_on};
 #[cfg(feature = "builtin")]
 pub use describe::{NAME, describe};
+#[cfg(feature = "builtin")]
+pub use own_server::{describe_own_server, run_own_server};
 pub use refusal::{Failure, Refusal};
+
+#[cfg(feature = "rustls")]
+pub use wirelab_engine::tls;
+use wirelab_engine::{accounts as transport_accounts, file_limit, payload, reading as transport_reading, refusal};
+#[cfg(feature = "builtin")]
+use wirelab_engine::{http2::windows as http2, socket};

@@ -6,14 +6,43 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
+use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
 
-use crate::builtin;
 pub use crate::client::Results;
 use crate::client::transport::Failure;
 use crate::client::{Control, Ended, Watch};
+use crate::describe::NAME;
 use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
+use crate::{builtin, engine};
+
+/// The client that sends the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// The built-in endpoint, with the libraries that it measures.
+    Builtin,
+    /// The load engine.
+    Engine,
+}
+
+impl Client {
+    /// The client of a protocol if nothing else is wanted: the load engine over HTTP/1.1. Over HTTP/2 it does not yet
+    /// send requests again that a GOAWAY turned away (RFC 9113, section 6.8), which would be false failures.
+    #[must_use]
+    pub const fn of(protocol: Protocol) -> Self {
+        if matches!(protocol, Protocol::H1 | Protocol::H1c) { Self::Engine } else { Self::Builtin }
+    }
+
+    /// The name, which is that of the endpoint.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => NAME,
+            Self::Engine => engine::NAME,
+        }
+    }
+}
 
 /// Progress of a load, reported about ten times a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +68,9 @@ pub struct LoadResult {
     pub requests: u64,
     /// Requests that failed, by kind.
     pub errors: IndexMap<ErrorKind, u64>,
+    /// Requests that the server turned away when it closed their connection in an orderly way (GOAWAY), so that they
+    /// went on a new one. They are no failures.
+    pub sent_again: u64,
     /// The message of the first failure.
     pub first_failure: Option<String>,
     /// Effective settings and negotiated parameters.
@@ -54,14 +86,23 @@ pub struct LoadResult {
 ///
 /// [`Refusal::Unsupported`] if the spec asks for something unsupported; [`Refusal::Failed`] if the check request or a
 /// persistent connection failed. Failed requests of the window are results, not errors.
-pub fn run(spec: &ClientSpec, mut progress: impl FnMut(Progress), stop: &AtomicBool) -> Result<LoadResult, Refusal> {
+pub fn run(
+    spec: &ClientSpec,
+    client: Client,
+    mut progress: impl FnMut(Progress),
+    stop: &AtomicBool,
+) -> Result<LoadResult, Refusal> {
     raise_file_limit();
     let began = std::cell::Cell::new(None::<Instant>);
     let watch: Watch<'_> = Box::new(|requests, failed| {
         progress(Progress { elapsed: began.get().map(|zero| zero.elapsed()), requests, failed });
         stop.load(Ordering::Relaxed)
     });
-    let mut control = Control::start(spec.clone(), builtin::driver(spec.protocol), Some(watch))?;
+    let driver = match client {
+        Client::Builtin => builtin::driver(spec.protocol),
+        Client::Engine => engine::driver(spec.protocol)?,
+    };
+    let mut control = Control::start(spec.clone(), driver, Some(watch))?;
     let work = |control: &mut Control<'_>| {
         control.open()?;
         let zero = Instant::now();
@@ -77,6 +118,7 @@ pub fn run(spec: &ClientSpec, mut progress: impl FnMut(Progress), stop: &AtomicB
         stopped,
         requests,
         errors,
+        sent_again: outcome.sent_again,
         first_failure: outcome.first_failure.map(|Failure { kind, message }| format!("{kind}: {message}")),
         configured: outcome.configured,
     })

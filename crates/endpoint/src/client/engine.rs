@@ -7,17 +7,17 @@ use std::time::Instant;
 
 use wirelab_contract::event::Configured;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Resumption, Schedule};
+use wirelab_engine::progress::Progress;
+use wirelab_engine::results::ThreadResults;
 
 use crate::client::check;
 use crate::client::lanes::{self, Period};
 use crate::client::pool::Pool;
-use crate::client::record::Recorder;
 use crate::client::schedule::{Limit, Phase, Share};
-use crate::client::thread_state::{Clock, Progress, ThreadState};
+use crate::client::thread_state::{Clock, ThreadState};
 use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
-use crate::transport_reading::Totals;
 
 /// Number of tickets to collect for an open loop, whose number of concurrent connections is unknown.
 const TICKETS_FOR_OPEN_LOOP: usize = 64;
@@ -28,19 +28,6 @@ pub(crate) struct Engine<T: Transport> {
     share: Share,
     state: Rc<ThreadState<T>>,
     pool: Rc<Pool<T::Connection>>,
-}
-
-/// The results of a thread.
-#[derive(Debug)]
-pub(crate) struct ThreadResults {
-    /// The records.
-    pub recorder: Recorder,
-    /// The first failure of its window, for the log.
-    pub first_failure: Option<Failure>,
-    /// The effective settings.
-    pub configured: Configured,
-    /// Transport statistics of its connections since the end of the warm-up.
-    pub transport: Option<Totals>,
 }
 
 impl<T: Transport> Engine<T> {
@@ -104,7 +91,8 @@ impl<T: Transport> Engine<T> {
         let transport = self.state.transport.accounts().map(Accounts::totals);
         self.pool.close().await;
         let (recorder, first_failure) = self.state.take();
-        ThreadResults { recorder, first_failure, configured: self.configured(), transport }
+        let sent_again = self.state.sent_again();
+        ThreadResults { recorder, first_failure, sent_again, configured: self.configured(), transport }
     }
 
     async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {
@@ -127,7 +115,7 @@ impl<T: Transport> Engine<T> {
         };
         let mut before = self.state.transport.tickets();
         while before < wanted {
-            check::once(&self.state, None).await?;
+            check::once(&self.state, self.state.pick(), &mut |_| {}).await?;
             let now = self.state.transport.tickets();
             if now <= before {
                 break;

@@ -115,7 +115,7 @@ impl Drop for InFlight {
 }
 
 impl Connection for FakeConnection {
-    async fn request(&mut self, _: Option<Sink<'_>>) -> Result<Answer, Failure> {
+    async fn request(&mut self, _: usize, _: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let server = Rc::clone(&self.server);
         let number = server.requests.replace(server.requests.get() + 1);
         server.in_flight.set(server.in_flight.get() + 1);
@@ -179,10 +179,12 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
             method: "GET".to_owned(),
             path: "/".to_owned(),
             body_size: 0,
+            body: None,
             headers: vec![],
             expect: None,
         },
         page: None,
+        mix: Vec::new(),
         connections,
         schedule,
         extent,
@@ -197,6 +199,11 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
         exposition: None,
         transport: Settings::default(),
     }
+}
+
+/// A spec for tests of other modules.
+pub(crate) fn spec_of_one_request() -> ClientSpec {
+    spec(Protocol::H1c, ConnectionPolicy::PerRequest, closed(1), Extent::Requests(1))
 }
 
 const fn persistent(connections: u32, streams: u32) -> ConnectionPolicy {
