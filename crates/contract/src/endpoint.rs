@@ -52,6 +52,9 @@ pub struct Role {
     /// Whether it can export its counters during a trial (`exposition` in the spec).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exposition: bool,
+    /// Whether a client can send requests that the user wrote (`mix` in the spec).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_requests: bool,
 }
 
 /// `endpoint.toml`: how to start an endpoint.

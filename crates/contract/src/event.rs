@@ -39,7 +39,9 @@ pub enum Event {
     Reached,
     /// Client: the results are written. Other roles: the endpoint stopped cleanly.
     Done {
-        /// Requests completed (client) or answered (server) in the measured window; optional for servers.
+        /// Client: requests completed in the measured window. Server: requests answered since `ready`, the check
+        /// request and the warm-up included; wirelab compares them with the client's records. Absent: the server does
+        /// not count.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         requests: Option<u64>,
         /// Requests that failed, by kind.

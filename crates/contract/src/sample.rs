@@ -30,6 +30,9 @@ pub struct Sample {
     pub first_byte_ns: Option<u64>,
     /// Arrival of the last byte of the response, or time of the failure.
     pub last_byte_ns: u64,
+    /// Number of the request in `mix`, from 0; absent without a mix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<u32>,
     /// Bytes of request body sent.
     pub bytes_out: u64,
     /// Bytes of response body received.

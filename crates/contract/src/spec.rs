@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exposition::Exposition;
+use crate::mix::{Content, MixedRequest};
 use crate::page::{ExpectedPage, ServedPage};
 use crate::protocol::Protocol;
 
@@ -52,6 +53,10 @@ pub struct ServerSpec {
     /// `connection: close`). The server still answers requests in flight. Absent: never. HTTP over TCP, and gRPC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connection_age_ns: Option<u64>,
+    /// Time, in nanoseconds, for which the server works, by busy waiting, between the arrival of a whole request and
+    /// its response: a difference of known size. Absent: none. wirelab sends it to its built-in server only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added_work_ns: Option<u64>,
     /// Whether the command `count` may arrive at any time; the server answers it with the event `counted`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts: bool,
@@ -113,6 +118,10 @@ pub struct ClientSpec {
     pub tls: Option<ClientTls>,
     /// The request to send, and the expected response.
     pub request: Request,
+    /// The requests to send in place of `request`, which then repeats the first of them. Only clients whose description
+    /// has `own_requests` support it, for HTTP. Absent: all requests are equal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<MixedRequest>,
     /// The page, if `request` asks for a page's document and the client loads the page with all its resources. Each
     /// load counts as one request, and the client chooses the requests and connections of a load. Only browsers support
     /// it.
@@ -213,7 +222,7 @@ pub struct ControlPlaneSpec {
     pub members: PathBuf,
 }
 
-/// The request that a client repeats. A body is the pattern whose byte at offset i is i mod 251.
+/// The request that a client repeats. A body is the pattern whose byte at offset i is i mod 251, or `body`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -224,6 +233,9 @@ pub struct Request {
     pub path: String,
     /// Bytes of request body, or of the message in gRPC.
     pub body_size: u64,
+    /// The bytes of the request body; only within `mix`. Absent: the pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Content>,
     /// Further header fields; metadata in gRPC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,

@@ -39,6 +39,10 @@ pub struct TransportReport {
     /// nor QUIC remembers earlier, larger windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_window: Option<u64>,
+    /// The largest payload of a UDP datagram (QUIC) or TCP segment that any connection may send, in bytes, read at the
+    /// same time as the round trip: the limit of QUIC's path, or TCP's maximum segment size (`tcpi_snd_mss`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_max: Option<u64>,
 }
 
 impl TransportReport {
@@ -65,6 +69,7 @@ impl TransportReport {
             bytes_lost: both(self.bytes_lost, other.bytes_lost, u64::saturating_add),
             congestion_events: both(self.congestion_events, other.congestion_events, u64::saturating_add),
             congestion_window: both(self.congestion_window, other.congestion_window, u64::max),
+            payload_max: both(self.payload_max, other.payload_max, u64::max),
         }
     }
 
@@ -77,6 +82,7 @@ impl TransportReport {
             ("round_trip_min_ns", self.round_trip_min_ns),
             ("round_trip_ns", self.round_trip_ns),
             ("congestion_window", self.congestion_window),
+            ("payload_max", self.payload_max),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == Some(0)) {
             return Err(Implausible::Zero { name });
