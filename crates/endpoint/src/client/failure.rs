@@ -4,14 +4,27 @@ use std::error::Error;
 use std::io;
 
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_engine::{failure, tls};
 
+use crate::client::stream::InterimFlood;
 use crate::client::transport::Failure;
-use crate::tls;
 
-/// Converts an error of the operating system, or of TLS above it.
+/// Converts an error of the operating system, or of TLS or an HTTP stream above it.
 pub(crate) fn io(attempt: &str, error: &io::Error) -> Failure {
-    Failure::new(kind(error), format!("{attempt}: {error}"))
+    let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let what = refused.map_or_else(|| error.to_string(), tls::explain);
+    Failure::new(kind(error), format!("{attempt}: {what}"))
 }
+
+fn kind(error: &io::Error) -> ErrorKind {
+    if error.get_ref().is_some_and(|inner| inner.is::<InterimFlood>()) {
+        return ErrorKind::Protocol;
+    }
+    failure::kind(error)
+}
+
+/// The text of the library `h2` for ENHANCE_YOUR_CALM, which says nothing about the cause.
+const H2_FLOODED: &str = "detected excessive load generating behavior";
 
 /// Converts an error of the HTTP library.
 pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
@@ -19,11 +32,11 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
     let mut class = None;
     let mut source = error.source();
     while let Some(cause) = source {
-        message = format!("{message}: {cause}");
+        message = format!("{message}: {}", plain(&cause.to_string()));
         if let Some(error) = cause.downcast_ref::<io::Error>() {
             class = Some(kind(error));
-        } else if class.is_none() {
-            class = of_stream(&cause.to_string());
+        } else if let Some(error) = cause.downcast_ref::<h2::Error>() {
+            class = class.or_else(|| of_stream(error));
         }
         source = cause.source();
     }
@@ -31,45 +44,42 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
         Some(class) => class,
         None if error.is_incomplete_message() => ErrorKind::Truncated,
         None if error.is_parse() => ErrorKind::Protocol,
-        // The peer sent data before a request; only the library's message says so.
-        None if message.contains("received unexpected message") => ErrorKind::Protocol,
+        None if is_unasked(&message) => ErrorKind::Protocol,
         None if error.is_canceled() || error.is_closed() => ErrorKind::Reset,
         None => ErrorKind::Other,
     };
     Failure::new(class, message)
 }
 
-/// The kind of an HTTP/2 error, which only the library's message reveals.
-fn of_stream(text: &str) -> Option<ErrorKind> {
-    if text.contains("connection reset") {
-        Some(ErrorKind::Reset)
-    } else if text.contains("broken pipe") {
-        Some(ErrorKind::Truncated)
-    } else if text.contains("received") {
+/// A message of a library in plain words.
+fn plain(message: &str) -> String {
+    message.replace(H2_FLOODED, "flooded with frames")
+}
+
+/// Whether the message of an error and its causes says that the peer sent data before a request. The HTTP library has
+/// no kind for it.
+fn is_unasked(message: &str) -> bool {
+    message.contains("received unexpected message")
+}
+
+/// The kind of an HTTP/2 error.
+fn of_stream(error: &h2::Error) -> Option<ErrorKind> {
+    match error.get_io() {
+        Some(io) => Some(kind(io)),
         // A RST_STREAM or GOAWAY of the peer.
-        Some(ErrorKind::Reset)
-    } else if text.contains("detected") || text.contains("malformed") {
-        Some(ErrorKind::Protocol)
-    } else {
-        None
+        None if error.is_remote() => Some(ErrorKind::Reset),
+        None if error.is_library() => Some(ErrorKind::Protocol),
+        None => None,
     }
 }
 
-fn kind(error: &io::Error) -> ErrorKind {
-    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        return tls::classify(tls);
-    }
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => ErrorKind::Refused,
-        io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable
-        | io::ErrorKind::NetworkDown
-        | io::ErrorKind::TimedOut => ErrorKind::Unreachable,
-        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ErrorKind::Reset,
-        // From the kernel (write(2)): the peer reset the connection earlier.
-        io::ErrorKind::BrokenPipe if error.raw_os_error().is_some() => ErrorKind::Reset,
-        // HTTP/2 reports a connection that ended as a broken pipe.
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => ErrorKind::Truncated,
-        _ => ErrorKind::Other,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_frames_is_called_a_flood() {
+        let text = h2::Error::from(h2::Reason::ENHANCE_YOUR_CALM).to_string();
+        assert!(plain(&text).contains("flooded with frames"), "{text}");
     }
 }

@@ -26,6 +26,8 @@ pub struct Http3 {
 impl RequestProtocol<Dialer> for Http3 {
     type Order = Order;
 
+    const OWN_REQUESTS: bool = true;
+
     fn order(spec: &ClientSpec) -> Result<Order, Refusal> {
         Order::new(spec)
     }
@@ -71,9 +73,9 @@ async fn open_channel(link: &Link) -> Result<Channel<OpenStreams>, Failure> {
 }
 
 impl Handle<Dialer, Http3> {
-    /// Sends the request and returns the head of the response, without waiting for the body.
-    pub(crate) async fn head(&self) -> Result<Response<()>, Failure> {
-        let (protocol, link, order) = self.parts();
+    /// Sends a request and returns the head of the response, without waiting for the body.
+    pub(crate) async fn head(&self, number: usize) -> Result<Response<()>, Failure> {
+        let (protocol, link, order) = self.parts(number);
         let sender = protocol.channel.borrow().sender();
         h3_channel::head(sender, order, |failure| link.failure_or(ATTEMPT, || failure)).await
     }

@@ -14,7 +14,7 @@ use wirelab_contract::spec::ClientSpec;
 
 use crate::client::http::Recipe;
 use crate::client::transport::{Answer, Failure, Sink};
-use crate::payload;
+use crate::payload::Payload;
 use crate::refusal::Refusal;
 
 /// The attempted operation in failure messages.
@@ -24,7 +24,7 @@ pub const ATTEMPT: &str = "sending a request by HTTP/3";
 #[derive(Debug)]
 pub struct Order {
     head: Request<()>,
-    body: u64,
+    body: Payload,
 }
 
 impl Order {
@@ -35,7 +35,7 @@ impl Order {
     /// [`Refusal`] if it is no valid HTTP request.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let recipe = Recipe::new(spec)?;
-        Ok(Self { head: recipe.head_with_length(), body: recipe.body_size() })
+        Ok(Self { head: recipe.head_with_length(), body: recipe.payload().clone() })
     }
 }
 
@@ -103,13 +103,13 @@ where
 {
     let failed = |error: StreamError| failure(stream_failure(&error));
     let mut stream = sender.send_request(order.head.clone()).await.map_err(failed)?;
-    if order.body == 0 {
+    if order.body.size() == 0 {
         stream.finish().await.map_err(failed)?;
         return receive(&mut stream, body, &failed).await;
     }
     // Both directions run concurrently; otherwise an echo larger than the flow-control windows would never end.
     let (mut outward, mut inward) = stream.split();
-    let ((), answer) = tokio::try_join!(send(&mut outward, order.body, &failed), receive(&mut inward, body, &failed))?;
+    let ((), answer) = tokio::try_join!(send(&mut outward, &order.body, &failed), receive(&mut inward, body, &failed))?;
     Ok(answer)
 }
 
@@ -133,19 +133,19 @@ where
     tokio::select! {
         biased;
         response = inward.recv_response() => response.map_err(failed),
-        Err(failure) = send(&mut outward, order.body, &failed) => Err(failure),
+        Err(failure) = send(&mut outward, &order.body, &failed) => Err(failure),
     }
 }
 
 async fn send<S: SendStream<Bytes>>(
     stream: &mut RequestStream<S, Bytes>,
-    body: u64,
+    body: &Payload,
     failed: &impl Fn(StreamError) -> Failure,
 ) -> Result<(), Failure> {
     let mut sent = 0;
     let send = async {
-        while sent < body {
-            let piece = payload::piece(sent, body - sent);
+        while sent < body.size() {
+            let piece = body.piece(sent);
             sent += piece.len() as u64;
             stream.send_data(piece).await?;
         }

@@ -7,6 +7,7 @@ use http::{HeaderMap, Method, Request, Uri};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
 
+use crate::payload::Payload;
 use crate::refusal::Refusal;
 
 /// The request of a spec.
@@ -15,7 +16,7 @@ pub struct Recipe {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
-    body_size: u64,
+    payload: Payload,
 }
 
 impl Recipe {
@@ -42,14 +43,16 @@ impl Recipe {
         }
         for (name, value) in &request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("name of a header field", name))?;
-            let value = HeaderValue::from_str(value).map_err(|_| invalid("value of a header field", value))?;
+            // The message does not repeat the value, which may be a secret.
+            let value = HeaderValue::from_str(value)
+                .map_err(|_| Refusal::failed(format!("the value of the header field `{name}` is not valid")))?;
             // The authority already has this value: two names for one host would contradict each other (RFC 9113,
             // section 8.3.1).
             if name != HOST {
                 headers.append(name, value);
             }
         }
-        Ok(Self { method, uri, headers, body_size: request.body_size })
+        Ok(Self { method, uri, headers, payload: Payload::of(request)? })
     }
 
     /// Copies the request for sending, without its body.
@@ -69,8 +72,8 @@ impl Recipe {
     #[must_use]
     pub fn head_with_length(&self) -> Request<()> {
         let mut head = self.head();
-        if self.body_size > 0 || matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH) {
-            head.headers_mut().entry(CONTENT_LENGTH).or_insert(self.body_size.into());
+        if self.body_size() > 0 || matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH) {
+            head.headers_mut().entry(CONTENT_LENGTH).or_insert(self.body_size().into());
         }
         head
     }
@@ -78,7 +81,13 @@ impl Recipe {
     /// Size of its body in bytes.
     #[must_use]
     pub const fn body_size(&self) -> u64 {
-        self.body_size
+        self.payload.size()
+    }
+
+    /// Its body.
+    #[must_use]
+    pub const fn payload(&self) -> &Payload {
+        &self.payload
     }
 }
 

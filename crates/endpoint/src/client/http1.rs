@@ -21,7 +21,8 @@ use wirelab_contract::spec::ClientSpec;
 
 use crate::client::failure;
 use crate::client::http::Recipe;
-use crate::client::http_body::PatternBody;
+use crate::client::http_body::OutgoingBody;
+use crate::client::mix::prepare;
 use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_WAIT};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
@@ -30,22 +31,22 @@ use crate::transport_accounts::Accounts;
 /// Opens HTTP/1.1 connections.
 pub(crate) struct Http1Transport {
     dialer: Dialer,
-    recipe: Rc<Recipe>,
+    recipes: Rc<Vec<Recipe>>,
 }
 
 /// An HTTP/1.1 connection.
 pub(crate) struct Http1Connection {
-    sender: SendRequest<PatternBody>,
+    sender: SendRequest<OutgoingBody>,
     /// Also polled to test whether the connection is open.
     driver: RefCell<Driver>,
-    recipe: Rc<Recipe>,
+    recipes: Rc<Vec<Recipe>>,
     proof: Rc<Proof>,
     wants_tickets: bool,
 }
 
 /// Moves bytes between a connection and its requests, only when polled.
 struct Driver {
-    connection: Pin<Box<http1::Connection<TokioIo<Stream>, PatternBody>>>,
+    connection: Pin<Box<http1::Connection<TokioIo<Stream>, OutgoingBody>>>,
     ended: Option<Result<(), hyper::Error>>,
 }
 
@@ -80,8 +81,10 @@ impl Driver {
 impl Transport for Http1Transport {
     type Connection = Http1Connection;
 
+    const OWN_REQUESTS: bool = true;
+
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
-        Ok(Self { dialer: Dialer::new(spec)?, recipe: Rc::new(Recipe::new(spec)?) })
+        Ok(Self { dialer: Dialer::new(spec)?, recipes: Rc::new(prepare(spec, Recipe::new)?) })
     }
 
     async fn connect(&self) -> Result<Opened<Http1Connection>, Failure> {
@@ -92,7 +95,7 @@ impl Transport for Http1Transport {
         let connection = Http1Connection {
             sender,
             driver: RefCell::new(Driver { connection: Box::pin(connection), ended: None }),
-            recipe: Rc::clone(&self.recipe),
+            recipes: Rc::clone(&self.recipes),
             proof,
             wants_tickets: self.dialer.wants_tickets(),
         };
@@ -113,13 +116,16 @@ impl Transport for Http1Transport {
 }
 
 impl Connection for Http1Connection {
-    async fn request(&mut self, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
+    async fn request(&mut self, number: usize, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let driver = self.driver.get_mut();
         if let Err(error) = driver.until(self.sender.ready()).await {
             return Err(driver.failure("sending the request", &error));
         }
-        let sent = self.sender.send_request(self.recipe.request());
-        let response: Response<Incoming> = match driver.until(sent).await {
+        self.proof.expect_head();
+        let sent = self.sender.send_request(self.recipes[number].request());
+        let response = driver.until(sent).await;
+        self.proof.has_head();
+        let response: Response<Incoming> = match response {
             Ok(response) => response,
             Err(error) => return Err(driver.failure("waiting for the response", &error)),
         };

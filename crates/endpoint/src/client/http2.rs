@@ -11,8 +11,9 @@ use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
 
 use crate::client::http::Recipe;
-use crate::client::http_body::PatternBody;
+use crate::client::http_body::OutgoingBody;
 use crate::client::http2_channel::{Channel, Channels};
+use crate::client::mix::prepare;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
@@ -20,25 +21,29 @@ use crate::transport_accounts::Accounts;
 /// Opens HTTP/2 connections.
 pub(crate) struct Http2Transport {
     channels: Channels,
-    recipe: Rc<Recipe>,
+    recipes: Rc<Vec<Recipe>>,
 }
 
 /// A handle to an HTTP/2 connection.
 pub(crate) struct Http2Connection {
-    channel: Channel<PatternBody>,
-    recipe: Rc<Recipe>,
+    channel: Channel<OutgoingBody>,
+    turned_away: bool,
+    recipes: Rc<Vec<Recipe>>,
 }
 
 impl Transport for Http2Transport {
     type Connection = Http2Connection;
 
+    const OWN_REQUESTS: bool = true;
+
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
-        Ok(Self { channels: Channels::new(spec)?, recipe: Rc::new(Recipe::new(spec)?) })
+        Ok(Self { channels: Channels::new(spec)?, recipes: Rc::new(prepare(spec, Recipe::new)?) })
     }
 
     async fn connect(&self) -> Result<Opened<Http2Connection>, Failure> {
         let Opened { connection: channel, connected, ready } = self.channels.open().await?;
-        Ok(Opened { connection: Http2Connection { channel, recipe: Rc::clone(&self.recipe) }, connected, ready })
+        let connection = Http2Connection { channel, turned_away: false, recipes: Rc::clone(&self.recipes) };
+        Ok(Opened { connection, connected, ready })
     }
 
     fn configured(&self) -> Configured {
@@ -55,12 +60,16 @@ impl Transport for Http2Transport {
 }
 
 impl Connection for Http2Connection {
-    async fn request(&mut self, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
-        let channel = &mut self.channel;
+    async fn request(&mut self, number: usize, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
+        let Self { channel, turned_away, recipes } = self;
+        let mut failed = |channel: &Channel<OutgoingBody>, attempt: &str, error: hyper::Error| {
+            *turned_away = channel.turns_away(&error);
+            channel.failure(attempt, &error)
+        };
         let ready = channel.sender.ready().await;
-        ready.map_err(|error| channel.failure("sending the request", &error))?;
-        let sent = channel.sender.send_request(self.recipe.request());
-        let response = sent.await.map_err(|error| channel.failure("waiting for the response", &error))?;
+        ready.map_err(|error| failed(channel, "sending the request", error))?;
+        let sent = channel.sender.send_request(recipes[number].request());
+        let response = sent.await.map_err(|error| failed(channel, "waiting for the response", error))?;
         let first_byte = Instant::now();
         let status = response.status().as_u16();
         let mut body: Incoming = response.into_body();
@@ -78,12 +87,16 @@ impl Connection for Http2Connection {
         Ok(Answer { first_byte, last_byte: Instant::now(), bytes_in, status: Some(status) })
     }
 
+    fn was_turned_away(&self) -> bool {
+        self.turned_away
+    }
+
     fn is_open(&self) -> bool {
         self.channel.is_open()
     }
 
     fn another(&self) -> Option<Self> {
-        Some(Self { channel: self.channel.another(), recipe: Rc::clone(&self.recipe) })
+        Some(Self { channel: self.channel.another(), turned_away: false, recipes: Rc::clone(&self.recipes) })
     }
 
     fn handshake(&self) -> Option<Handshake> {

@@ -1,6 +1,6 @@
 //! An HTTP/2 connection, with the same opening, supervision and closing for HTTP and gRPC.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::future::Future;
 use std::rc::Rc;
@@ -51,6 +51,10 @@ struct Shared {
     wants_tickets: bool,
     /// The task that moves the bytes of all streams; it ends with the last sender.
     driver: RefCell<Option<JoinHandle<()>>>,
+    /// Whether the connection ended without an error.
+    ended_in_order: Rc<Cell<bool>>,
+    /// Whether the server has turned a request away.
+    is_closing: Cell<bool>,
 }
 
 /// Spawns tasks on the thread's own task set.
@@ -85,11 +89,19 @@ impl Channels {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| failure::http("beginning HTTP/2", &error))?;
+        let ended_in_order = Rc::new(Cell::new(false));
+        let ended = Rc::clone(&ended_in_order);
         let driver = tokio::task::spawn_local(async move {
-            // The affected requests get its error.
-            let _ = driver.await;
+            // The affected requests get its error. Without one, a GOAWAY or the last handle ended it.
+            ended.set(driver.await.is_ok());
         });
-        let shared = Shared { proof, wants_tickets: self.dialer.wants_tickets(), driver: RefCell::new(Some(driver)) };
+        let shared = Shared {
+            proof,
+            wants_tickets: self.dialer.wants_tickets(),
+            driver: RefCell::new(Some(driver)),
+            ended_in_order,
+            is_closing: Cell::new(false),
+        };
         Ok(Opened { connection: Channel { sender, shared: Rc::new(shared) }, connected, ready })
     }
 
@@ -123,9 +135,27 @@ impl<B> Channel<B> {
         failure
     }
 
+    /// Whether an error means that the server did not process the request, because it closes the connection in an
+    /// orderly way: its GOAWAY without an error names an earlier request as the last one, or came before this request
+    /// was sent (RFC 9113, section 6.8).
+    pub fn turns_away(&self, error: &hyper::Error) -> bool {
+        let by_goaway = || {
+            let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+            causes.any(|cause| {
+                let cause = cause.downcast_ref::<h2::Error>();
+                cause.is_some_and(|h2| h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR))
+            })
+        };
+        // A request that was not sent is cancelled.
+        let unsent = error.is_canceled() && self.shared.ended_in_order.get();
+        let turns_away = !self.shared.proof.was_reset() && (unsent || by_goaway());
+        self.shared.is_closing.set(self.shared.is_closing.get() || turns_away);
+        turns_away
+    }
+
     /// Whether it accepts further requests.
     pub fn is_open(&self) -> bool {
-        !self.sender.is_closed()
+        !self.shared.is_closing.get() && !self.sender.is_closed()
     }
 
     /// Another handle to the same connection.

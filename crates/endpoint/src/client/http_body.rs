@@ -9,48 +9,51 @@ use http::Request;
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::client::http::Recipe;
-use crate::payload;
+use crate::payload::Payload;
 
 impl Recipe {
     /// Copies the request for sending.
-    pub(crate) fn request(&self) -> Request<PatternBody> {
-        self.head().map(|()| PatternBody::new(self.body_size()))
+    pub(crate) fn request(&self) -> Request<OutgoingBody> {
+        self.head().map(|()| OutgoingBody::new(self.payload().clone()))
     }
 }
 
-/// A number of bytes of the pattern, in slices of one buffer.
+/// The body of a request, in slices of one buffer.
 #[derive(Debug)]
-pub(crate) struct PatternBody {
+pub(crate) struct OutgoingBody {
+    payload: Payload,
     offset: u64,
-    left: u64,
 }
 
-impl PatternBody {
-    /// The first `size` bytes of the pattern.
-    pub const fn new(size: u64) -> Self {
-        Self { offset: 0, left: size }
+impl OutgoingBody {
+    /// A body that has not been sent yet.
+    pub const fn new(payload: Payload) -> Self {
+        Self { payload, offset: 0 }
+    }
+
+    const fn left(&self) -> u64 {
+        self.payload.size() - self.offset
     }
 }
 
-impl Body for PatternBody {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.left == 0 {
+        if self.left() == 0 {
             return Poll::Ready(None);
         }
-        let piece = payload::piece(self.offset, self.left);
+        let piece = self.payload.piece(self.offset);
         self.offset += piece.len() as u64;
-        self.left -= piece.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0
+        self.left() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.left())
     }
 }

@@ -11,11 +11,12 @@ use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::spec::{Pause, Schedule};
 
 use crate::client::deadline::Elapsed;
+use crate::client::mix::Pick;
 use crate::client::pool::{Lane, Pool};
 use crate::client::record::Record;
 use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
 use crate::client::thread_state::{Clock, ThreadState};
-use crate::client::transport::{Answer, Connection, Failure, Transport};
+use crate::client::transport::{Answer, Connection, Failure, Sink, Transport};
 
 /// A period of requests: the warm-up or the measured window.
 #[derive(Debug, Clone, Copy)]
@@ -199,14 +200,17 @@ pub(crate) async fn perform<T: Transport>(
 ) -> Instant {
     let start = state.now();
     let mut record = Record::begin(intended.min(start), start);
-    let outcome = attempt(lane, state, &mut record).await;
+    let pick = state.pick();
+    let mut body = Vec::new();
+    let outcome = attempt(lane, state, pick, &mut record, &mut body).await;
+    record.request = pick.request;
     let failure = match outcome {
         Ok(answer) => {
             record.first_byte = Some(answer.first_byte);
             record.end = answer.last_byte;
             record.bytes_in = answer.bytes_in;
             record.status = answer.status;
-            state.judge(&answer).err()
+            state.judge(pick, &answer, &body).err()
         }
         Err(failure) => {
             record.end = state.now();
@@ -232,27 +236,78 @@ pub(crate) async fn perform<T: Transport>(
 async fn attempt<T: Transport>(
     lane: &mut Lane<T::Connection>,
     state: &ThreadState<T>,
+    pick: Pick,
     record: &mut Record,
+    body: &mut Vec<u8>,
 ) -> Result<Answer, Failure> {
     let by = record.start + state.timeouts.request;
-    if let Some(moments) = lane.connect(state, by.min(record.start + state.timeouts.connect)).await? {
+    let mut turns = 0;
+    loop {
+        open(lane, state, record, by).await?;
+        match send_once(lane, state, pick, record, body, by).await {
+            Sent::Done(outcome) => return outcome,
+            Sent::TurnedAway(failure) if turns == MOST_TURNS => return Err(failure),
+            // Another connection of the same server takes the request; its time goes on.
+            Sent::TurnedAway(_) => {
+                turns += 1;
+                state.count_sent_again();
+                lane.held = None;
+                body.clear();
+            }
+        }
+    }
+}
+
+/// Number of connections that may turn a request away before it fails.
+const MOST_TURNS: u32 = 5;
+
+/// Ensures a connection, and records its times if the request had to open it.
+async fn open<T: Transport>(
+    lane: &mut Lane<T::Connection>,
+    state: &ThreadState<T>,
+    record: &mut Record,
+    by: Instant,
+) -> Result<(), Failure> {
+    if let Some(moments) = lane.connect(state, by.min(state.now() + state.timeouts.connect)).await? {
         record.opened = true;
         record.connected = moments.connected;
         record.ready = moments.ready;
     }
+    Ok(())
+}
+
+/// The end of an attempt to send a request.
+enum Sent {
+    Done(Result<Answer, Failure>),
+    /// The server certainly did not process it.
+    TurnedAway(Failure),
+}
+
+async fn send_once<T: Transport>(
+    lane: &mut Lane<T::Connection>,
+    state: &ThreadState<T>,
+    pick: Pick,
+    record: &mut Record,
+    body: &mut Vec<u8>,
+    by: Instant,
+) -> Sent {
     let Some(held) = &mut lane.held else {
-        return Err(Failure::new(ErrorKind::Other, "the connection was lost before the request was sent"));
+        let message = "the connection was lost before the request was sent";
+        return Sent::Done(Err(Failure::new(ErrorKind::Other, message)));
     };
-    record.bytes_out = state.body_size;
-    match lane.deadline.guard(by, held.connection.request(None)).await {
-        Ok(Ok(answer)) => Ok(answer),
+    record.bytes_out = pick.body_size;
+    let mut collect = |bytes: &[u8]| body.extend_from_slice(bytes);
+    let sink = state.reads_body(pick).then_some(&mut collect as Sink<'_>);
+    match lane.deadline.guard(by, held.connection.request(pick.number, sink)).await {
+        Ok(Ok(answer)) => Sent::Done(Ok(answer)),
+        Ok(Err(failure)) if held.connection.was_turned_away() => Sent::TurnedAway(failure),
         Ok(Err(failure)) => {
             if !(state.multiplexes && held.connection.is_open()) {
                 record.connection = held.number;
                 record.handshake = record.opened.then(|| held.connection.handshake()).flatten();
                 lane.held = None;
             }
-            Err(failure)
+            Sent::Done(Err(failure))
         }
         Err(Elapsed) => {
             // With one request at a time, a late response would be taken for the response to the next request.
@@ -261,7 +316,7 @@ async fn attempt<T: Transport>(
                 record.handshake = record.opened.then(|| held.connection.handshake()).flatten();
                 lane.held = None;
             }
-            Err(state.request_timeout())
+            Sent::Done(Err(state.request_timeout()))
         }
     }
 }

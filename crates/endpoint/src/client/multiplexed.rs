@@ -8,6 +8,7 @@ use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
 
+use crate::client::mix::prepare;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
@@ -57,6 +58,9 @@ pub trait RequestProtocol<D: Dial>: Sized + 'static {
     /// The request of the spec, prepared for repeated sending.
     type Order: 'static;
 
+    /// Whether [`Self::order`] prepares the body of a user's request.
+    const OWN_REQUESTS: bool = false;
+
     /// Prepares the request.
     ///
     /// # Errors
@@ -80,21 +84,23 @@ pub trait RequestProtocol<D: Dial>: Sized + 'static {
 /// Opens connections of the library `D` for the protocol `S`.
 pub struct Multiplexed<D: Dial, S: RequestProtocol<D>> {
     dialer: Rc<D>,
-    order: Rc<S::Order>,
+    orders: Rc<Vec<S::Order>>,
 }
 
 impl<D: Dial, S: RequestProtocol<D>> Transport for Multiplexed<D, S> {
     type Connection = Handle<D, S>;
 
+    const OWN_REQUESTS: bool = S::OWN_REQUESTS;
+
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
-        Ok(Self { dialer: Rc::new(D::new(spec)?), order: Rc::new(S::order(spec)?) })
+        Ok(Self { dialer: Rc::new(D::new(spec)?), orders: Rc::new(prepare(spec, S::order)?) })
     }
 
     async fn connect(&self) -> Result<Opened<Handle<D, S>>, Failure> {
         let (wire, link, ready) = self.dialer.dial().await?;
         let protocol = S::begin(wire, &link).await?;
-        let (dialer, order) = (Rc::clone(&self.dialer), Rc::clone(&self.order));
-        let connection = Handle { open: Rc::new(Open { protocol, link }), dialer, order };
+        let (dialer, orders) = (Rc::clone(&self.dialer), Rc::clone(&self.orders));
+        let connection = Handle { open: Rc::new(Open { protocol, link }), dialer, orders };
         Ok(Opened { connection, connected: None, ready: Some(ready) })
     }
 
@@ -115,7 +121,7 @@ impl<D: Dial, S: RequestProtocol<D>> Transport for Multiplexed<D, S> {
 pub struct Handle<D: Dial, S: RequestProtocol<D>> {
     open: Rc<Open<D, S>>,
     dialer: Rc<D>,
-    order: Rc<S::Order>,
+    orders: Rc<Vec<S::Order>>,
 }
 
 /// The state that all handles share. The protocol drops before the connection below it.
@@ -125,9 +131,9 @@ struct Open<D: Dial, S> {
 }
 
 impl<D: Dial, S: RequestProtocol<D>> Connection for Handle<D, S> {
-    async fn request(&mut self, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
+    async fn request(&mut self, number: usize, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let Open { protocol, link } = &*self.open;
-        protocol.request(&self.dialer, link, &self.order, body).await
+        protocol.request(&self.dialer, link, &self.orders[number], body).await
     }
 
     fn is_open(&self) -> bool {
@@ -136,7 +142,7 @@ impl<D: Dial, S: RequestProtocol<D>> Connection for Handle<D, S> {
 
     fn another(&self) -> Option<Self> {
         let (open, dialer) = (Rc::clone(&self.open), Rc::clone(&self.dialer));
-        Some(Self { open, dialer, order: Rc::clone(&self.order) })
+        Some(Self { open, dialer, orders: Rc::clone(&self.orders) })
     }
 
     fn handshake(&self) -> Option<Handshake> {
@@ -150,8 +156,8 @@ impl<D: Dial, S: RequestProtocol<D>> Connection for Handle<D, S> {
 
 #[cfg(feature = "builtin")]
 impl<D: Dial, S: RequestProtocol<D>> Handle<D, S> {
-    /// The protocol, the connection and the request, for callers that need more than a response.
-    pub(crate) fn parts(&self) -> (&S, &D::Link, &S::Order) {
-        (&self.open.protocol, &self.open.link, &self.order)
+    /// The protocol, the connection and a request, for callers that need more than a response.
+    pub(crate) fn parts(&self, number: usize) -> (&S, &D::Link, &S::Order) {
+        (&self.open.protocol, &self.open.link, &self.orders[number])
     }
 }

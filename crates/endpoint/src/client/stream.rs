@@ -1,6 +1,8 @@
 //! Byte streams to the server: TCP, with or without TLS.
 
 use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustls::HandshakeKind;
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpSocket;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use wirelab_contract::error_kind::ErrorKind;
@@ -19,13 +22,18 @@ use wirelab_contract::spec::{ClientSpec, Resumption};
 use crate::client::failure;
 use crate::client::servers::Servers;
 use crate::client::transport::Failure;
+use crate::metered::Metered;
 use crate::refusal::Refusal;
 use crate::socket::TcpOptions;
 use crate::tls::{self, ClientSide};
-use crate::transport_accounts::{Accounts, Metered};
+use crate::transport_accounts::Accounts;
 
 /// Time limit of a closing connection's wait for its session ticket.
 pub(crate) const TICKET_WAIT: Duration = Duration::from_millis(500);
+
+/// Limit of the bytes from a request to the end of its response head. A head is smaller than hyper's buffer (400 KiB);
+/// more bytes are interim responses (1xx), which a server may send without end.
+const HEAD_LIMIT: u64 = 512 * 1024;
 
 /// Opens byte streams to the server of a spec.
 pub(crate) struct Dialer {
@@ -51,15 +59,52 @@ pub(crate) struct Dialed {
     pub ready: Option<Instant>,
 }
 
+/// The server sent interim responses (1xx) instead of a final one.
+#[derive(Debug)]
+pub(crate) struct InterimFlood;
+
+impl fmt::Display for InterimFlood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flooded with interim responses (1xx): {HEAD_LIMIT} bytes without a final response")
+    }
+}
+
+impl Error for InterimFlood {}
+
 /// Facts about a stream and its TLS session, available while another component owns the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Proof {
     handshake: Cell<Option<Handshake>>,
     tickets: Cell<u32>,
     reset: Cell<bool>,
+    /// Bytes received since the request; `None` while no HTTP/1.1 response head is expected.
+    head: Cell<Option<u64>>,
 }
 
 impl Proof {
+    /// Expects a response head. Reads fail if none arrives within [`HEAD_LIMIT`] bytes.
+    pub fn expect_head(&self) {
+        self.head.set(Some(0));
+    }
+
+    /// The response head arrived.
+    pub fn has_head(&self) {
+        self.head.set(None);
+    }
+
+    /// Fails if a server sends interim responses without end: hyper reads and skips them within one poll, which would
+    /// delay every deadline.
+    fn check_flood(&self) -> io::Result<()> {
+        match self.head.get() {
+            Some(received) if received > HEAD_LIMIT => Err(io::Error::other(InterimFlood)),
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&self, bytes: usize) {
+        self.head.update(|head| head.map(|received| received + bytes as u64));
+    }
+
     /// The kind of handshake; `None` until it is decided, and without TLS.
     pub fn handshake(&self) -> Option<Handshake> {
         self.handshake.get()
@@ -120,8 +165,11 @@ impl Dialer {
     pub async fn dial(&self) -> Result<Dialed, Failure> {
         let server = self.servers.next();
         let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} {server}"), error);
-        let tcp = async { self.options.connecting(server)?.connect(server).await };
-        let tcp = self.accounts.tcp(tcp.await.map_err(|error| attempt("connecting to", &error))?);
+        let tcp = async {
+            let socket = self.options.connecting(server)?;
+            TcpSocket::from_std_stream(socket.into()).connect(server).await
+        };
+        let tcp = Metered::new(&self.accounts, tcp.await.map_err(|error| attempt("connecting to", &error))?);
         let connected = (!self.options.fast_open()).then(Instant::now);
         let (proof, negotiated) = (Rc::new(Proof::default()), Rc::clone(&self.negotiated));
         let Some(side) = &self.tls else {
@@ -230,6 +278,8 @@ impl Stream {
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        this.proof.check_flood()?;
+        let before = buffer.filled().len();
         let polled = match &mut this.wire {
             Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
             Wire::Tls(tls) => {
@@ -238,6 +288,7 @@ impl AsyncRead for Stream {
                 polled
             }
         };
+        this.proof.count(buffer.filled().len() - before);
         this.proof.note(polled)
     }
 }
