@@ -3,26 +3,36 @@
 
 use ring::digest::{Context, SHA256};
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::spec::ClientSpec;
+use wirelab_contract::spec::{ClientSpec, Request};
 
+use crate::client::mix::Pick;
 use crate::client::thread_state::ThreadState;
 use crate::client::transport::{Connection, Failure, Sink, Transport};
 
-/// Sends the spec's request and compares status, size, digest and negotiated protocol with what the spec expects.
+/// Sends each request whose response is known, and compares status, size, content and negotiated protocol with what the
+/// spec expects.
 pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpec) -> Result<(), Failure> {
-    let attempt = |failure: Failure| {
-        let request = &spec.request;
-        let what = format!("{} {} from {}:{}", request.method, request.path, spec.address, spec.port);
-        let Failure { kind, message } = failure;
-        Failure::new(kind, format!("the check request ({what} over {}) failed: {message}", spec.protocol))
-    };
+    for (pick, name) in state.to_check() {
+        let attempt = |failure: Failure| {
+            let Request { method, path, .. } = &spec.request;
+            let what = name.map_or_else(|| format!("{method} {path}"), |name| format!("`{name}`"));
+            let server = format!("{}:{} over {}", spec.address, spec.port, spec.protocol);
+            let Failure { kind, message } = failure;
+            Failure::new(kind, format!("the check request ({what} from {server}) failed: {message}"))
+        };
+        one(state, spec, pick).await.map_err(attempt)?;
+    }
+    Ok(())
+}
+
+async fn one<T: Transport>(state: &ThreadState<T>, spec: &ClientSpec, pick: Pick) -> Result<(), Failure> {
     let mut digest = Context::new(&SHA256);
-    once(state, Some(&mut |bytes| digest.update(bytes))).await.map_err(attempt)?;
+    once(state, pick, &mut |bytes| digest.update(bytes)).await?;
     if let Some(expect) = &spec.request.expect {
         let sha256: String = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !sha256.eq_ignore_ascii_case(&expect.sha256) {
             let message = format!("the SHA-256 of the response is {sha256} instead of {}", expect.sha256);
-            return Err(attempt(Failure::new(ErrorKind::Digest, message)));
+            return Err(Failure::new(ErrorKind::Digest, message));
         }
     }
     let configured = state.transport.configured();
@@ -31,17 +41,25 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
         Some(wanted) if negotiated != Some(wanted) => {
             let negotiated = negotiated.unwrap_or("nothing");
             let message = format!("the server negotiated {negotiated} (ALPN) instead of {wanted}");
-            Err(attempt(Failure::new(ErrorKind::Protocol, message)))
+            Err(Failure::new(ErrorKind::Protocol, message))
         }
         _ => Ok(()),
     }
 }
 
-/// Sends the request once, on a connection opened for it and closed after it.
-pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
+/// Sends a request once, on a connection opened for it and closed after it.
+pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, pick: Pick, sink: Sink<'_>) -> Result<(), Failure> {
     let mut connection = state.connect().await?;
-    match tokio::time::timeout(state.timeouts.request, connection.request(sink)).await {
-        Ok(answer) => state.judge(&answer?)?,
+    let mut body = Vec::new();
+    let keeps = state.reads_body(pick);
+    let mut both = |bytes: &[u8]| {
+        sink(bytes);
+        if keeps {
+            body.extend_from_slice(bytes);
+        }
+    };
+    match tokio::time::timeout(state.timeouts.request, connection.request(pick.number, Some(&mut both))).await {
+        Ok(answer) => state.judge(pick, &answer?, &body)?,
         Err(_) => return Err(state.request_timeout()),
     }
     connection.close().await;

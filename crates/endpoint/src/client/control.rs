@@ -11,11 +11,11 @@ use wirelab_contract::event::{Command, Configured};
 use wirelab_contract::exposition::{Exposed, Times};
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_contract::transport::TransportReport;
+use wirelab_engine::progress::Progress;
+use wirelab_engine::results::ThreadResults;
 
-use crate::client::engine::ThreadResults;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
-use crate::client::thread_state::Progress;
 use crate::client::threads::{self, Driver, Job, Message, Order, Report};
 use crate::client::transport::Failure;
 use crate::client::validate;
@@ -50,6 +50,8 @@ pub(crate) struct Outcome {
     pub transport: Option<TransportReport>,
     /// The first failure of the window, for the log.
     pub first_failure: Option<Failure>,
+    /// Number of requests that went on a new connection, because the old one turned them away.
+    pub sent_again: u64,
 }
 
 /// A callback, called ten times a second with the numbers of completed and of failed requests. Returns true to stop the
@@ -164,7 +166,8 @@ impl<'a> Control<'a> {
     /// Without an expected response nothing needs a check, so no check request is sent: the server may be a foreign
     /// one.
     pub fn open(&mut self) -> Result<(), Ended> {
-        if let (Some(first), Some(_)) = (self.orders.first(), &self.spec.request.expect) {
+        let expects = self.spec.request.expect.is_some() || self.spec.mix.iter().any(|one| !one.expect.is_empty());
+        if let Some(first) = self.orders.first().filter(|_| expects) {
             let _ = first.send(Order::Check);
             self.all_done(1)?;
         }
@@ -213,6 +216,7 @@ impl<'a> Control<'a> {
                 Report::Finished(part) => match &mut merged {
                     Some(merged) => {
                         merged.recorder.merge(part.recorder);
+                        merged.sent_again += part.sent_again;
                         merged.first_failure = merged.first_failure.take().or(part.first_failure);
                         if let (Some(all), Some(of_thread)) = (&mut merged.transport, &part.transport) {
                             all.merge(of_thread);
@@ -231,6 +235,7 @@ impl<'a> Control<'a> {
             configured: self.configured.clone(),
             transport: part.transport.map(|totals| totals.report()),
             first_failure: part.first_failure,
+            sent_again: part.sent_again,
         })
     }
 

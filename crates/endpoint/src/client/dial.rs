@@ -25,6 +25,7 @@ use crate::client::tickets;
 use crate::client::transport::Failure;
 use crate::quic_config::{QuicSettings, failure};
 use crate::quic_contract::{client_idle, done_code};
+use crate::quic_meter::QuinnMeter;
 use crate::quic_session::{SessionFactory, SessionFacts};
 use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
@@ -213,7 +214,7 @@ impl Dialer {
     }
 
     fn link(&self, connection: quinn::Connection, socket: Arc<QuicSocket>, early: Option<Early>) -> Link {
-        let account = self.accounts.of(Arc::new(connection.clone()));
+        let account = self.accounts.of(Arc::new(QuinnMeter(connection.clone())));
         let wants_ticket = self.resumption != Resumption::None;
         Link { _account: account, connection, socket, early, wants_ticket }
     }

@@ -107,7 +107,7 @@ impl Transport for GrpcTransport {
 }
 
 impl Connection for GrpcConnection {
-    async fn request(&mut self, sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
+    async fn request(&mut self, _: usize, sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let Self { client, channel, call } = self;
         let failed = |status: Status| failure(channel, &status);
         client.ready().await.map_err(|error| failed(Status::from_error(error)))?;

@@ -11,6 +11,9 @@ pub(crate) mod engine;
 #[cfg(test)]
 mod engine_tests;
 #[cfg(feature = "builtin")]
+pub(crate) mod engine_thread;
+mod expect;
+#[cfg(feature = "builtin")]
 mod failure;
 #[cfg(feature = "builtin")]
 pub(crate) mod grpc;
@@ -31,15 +34,14 @@ pub(crate) mod http2;
 mod http2_channel;
 #[cfg(feature = "builtin")]
 mod http_body;
+mod json_path;
 mod lanes;
+pub(crate) mod mix;
 pub mod multiplexed;
 mod pool;
 #[cfg(feature = "builtin")]
 pub(crate) mod quic;
 pub mod raw_requests;
-mod record;
-mod schedule;
-pub mod servers;
 #[cfg(feature = "builtin")]
 mod stream;
 #[cfg(feature = "builtin")]
@@ -63,3 +65,6 @@ pub(crate) use {
     http2_channel::LocalExecutor,
     stream::{Dialed, Dialer},
 };
+
+pub use wirelab_engine::servers;
+use wirelab_engine::{record, schedule};

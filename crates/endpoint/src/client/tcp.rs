@@ -93,7 +93,7 @@ impl Transport for TcpTransport {
 }
 
 impl Connection for TcpConnection {
-    async fn request(&mut self, mut body: Option<Sink<'_>>) -> Result<Answer, Failure> {
+    async fn request(&mut self, _: usize, mut body: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let request = Rc::clone(&self.request);
         let mut exchange = Exchange { request: &request, sent: 0, flushed: false, received: 0, first_byte: None };
         // Until the exchange is complete, the state of the stream is unknown.

@@ -1,20 +1,22 @@
 //! The shared state of a thread's lanes: transport, limits, expected response and records.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::exposition::{self, BOUNDS, Times};
 use wirelab_contract::protocol::Protocol;
-use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Schedule};
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
+use wirelab_engine::expected::Expected;
+use wirelab_engine::progress::{Progress, Timeouts, expected_requests};
 
+use crate::client::expect::Expected as OwnExpected;
+use crate::client::mix::{Mix, Pick};
 use crate::client::record::{Record, Recorder};
 use crate::client::schedule::Share;
 use crate::client::transport::{Answer, Failure, Transport};
 use crate::refusal::Refusal;
-use crate::transport_accounts::Accounts;
 use crate::wait::Timer;
 
 /// A clock; tests advance theirs by hand.
@@ -38,59 +40,6 @@ impl Clock for Timer {
     }
 }
 
-/// Counters of one thread, which other threads may read at any time.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct Progress {
-    /// Requests completed in the measured window, failed ones included.
-    pub requests: AtomicU64,
-    /// Requests that failed.
-    pub failed: AtomicU64,
-    /// Response times of successful requests, if `exposition` is set.
-    pub response: Option<Box<Spread>>,
-    /// Statistics of the connections, if the transport has them.
-    pub accounts: OnceLock<Accounts>,
-}
-
-/// A histogram of response times.
-#[derive(Debug)]
-pub(crate) struct Spread {
-    counts: [AtomicU64; BOUNDS + 1],
-    sum_ns: AtomicU64,
-}
-
-impl Default for Spread {
-    fn default() -> Self {
-        Self { counts: std::array::from_fn(|_| AtomicU64::new(0)), sum_ns: AtomicU64::new(0) }
-    }
-}
-
-impl Spread {
-    fn add(&self, time: Duration) {
-        let ns = time.as_nanos() as u64;
-        self.counts[exposition::place(ns)].fetch_add(1, Ordering::Relaxed);
-        self.sum_ns.fetch_add(ns, Ordering::Relaxed);
-    }
-
-    /// Adds the counts so far to `times`.
-    pub fn add_to(&self, times: &mut Times) {
-        times.counts.resize(self.counts.len(), 0);
-        for (sum, count) in times.counts.iter_mut().zip(&self.counts) {
-            *sum += count.load(Ordering::Relaxed);
-        }
-        times.sum_ns += self.sum_ns.load(Ordering::Relaxed);
-    }
-}
-
-/// Time-outs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timeouts {
-    /// Time-out of a connection.
-    pub connect: Duration,
-    /// Time-out of a request, including the time to connect.
-    pub request: Duration,
-}
-
 /// The shared state of a thread's lanes.
 #[derive(Debug)]
 pub(crate) struct ThreadState<T> {
@@ -102,10 +51,10 @@ pub(crate) struct ThreadState<T> {
     pub per_request: bool,
     /// Whether a connection carries several requests at once.
     pub multiplexes: bool,
-    /// Size of the request body in bytes.
-    pub body_size: u64,
-    expected: Option<(u16, u64)>,
-    is_http: bool,
+    /// The request without a mix.
+    only: Pick,
+    mix: Option<Mix>,
+    expected: Expected,
     /// Kind of a time-out: bare UDP has no retransmission, so a late response counts as lost.
     silence: ErrorKind,
     now: fn() -> Instant,
@@ -115,6 +64,7 @@ pub(crate) struct ThreadState<T> {
     recorder: RefCell<Recorder>,
     last_end: Cell<Option<Instant>>,
     first_failure: RefCell<Option<Failure>>,
+    sent_again: Cell<u64>,
 }
 
 impl<T: Transport> ThreadState<T> {
@@ -125,18 +75,18 @@ impl<T: Transport> ThreadState<T> {
         numbers: Arc<AtomicU32>,
         progress: Arc<Progress>,
     ) -> Result<Self, Refusal> {
+        if !spec.mix.is_empty() && !T::OWN_REQUESTS {
+            return Err(Refusal::unsupported("`mix` is set, and this client does not send requests of the user"));
+        }
         let transport = T::build(spec)?;
         Ok(Self {
             transport,
-            timeouts: Timeouts {
-                connect: Duration::from_nanos(spec.timeouts.connect_ns),
-                request: Duration::from_nanos(spec.timeouts.request_ns),
-            },
+            timeouts: Timeouts::of(spec),
             per_request: spec.connections == ConnectionPolicy::PerRequest,
             multiplexes: spec.protocol.multiplexes(),
-            body_size: spec.request.body_size,
-            expected: spec.request.expect.as_ref().map(|expect| (expect.status, expect.body_size)),
-            is_http: spec.protocol.is_http(),
+            only: Pick { number: 0, request: None, body_size: spec.request.body_size },
+            mix: Mix::of(spec, share)?,
+            expected: Expected::of(spec),
             silence: if spec.protocol == Protocol::Udp { ErrorKind::Lost } else { ErrorKind::Timeout },
             now: K::now,
             numbers,
@@ -145,6 +95,7 @@ impl<T: Transport> ThreadState<T> {
             recorder: RefCell::new(Recorder::new(spec.recording, expected_requests(spec, share))),
             last_end: Cell::new(None),
             first_failure: RefCell::new(None),
+            sent_again: Cell::new(0),
         })
     }
 
@@ -182,38 +133,59 @@ impl<T: Transport> ThreadState<T> {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Checks a complete response.
-    pub fn judge(&self, answer: &Answer) -> Result<(), Failure> {
-        let fail = |kind, message| Err(Failure::new(kind, message));
-        match (self.expected, answer.status) {
-            (Some((wanted, _)), Some(status @ (300..=303 | 305..=399))) if status != wanted => fail(
-                ErrorKind::Status,
-                format!(
-                    "the server answered with status {status} instead of {wanted}, a redirect, which is not followed"
-                ),
-            ),
-            (Some((wanted, _)), Some(status)) if status != wanted => {
-                fail(ErrorKind::Status, format!("the server answered with status {status} instead of {wanted}"))
+    /// Picks the next request to send.
+    pub fn pick(&self) -> Pick {
+        self.mix.as_ref().map_or(self.only, Mix::pick)
+    }
+
+    /// The requests to check before the measurement, with their names: those whose response is known.
+    pub fn to_check(&self) -> Vec<(Pick, Option<&str>)> {
+        match &self.mix {
+            None => vec![(self.only, None)],
+            Some(mix) => {
+                let named = mix.firsts().map(|pick| (pick, pick.request.map(|request| mix.name(request))));
+                named.filter(|(pick, _)| self.expectation(*pick).is_some()).collect()
             }
-            // Measuring a redirect in place of its target would give a plausible but wrong number. 304 is no redirect.
-            (None, Some(status @ (300..=303 | 305..=399))) => fail(
-                ErrorKind::Status,
-                format!("the server answered with status {status}, a redirect, which is not followed"),
-            ),
-            (None, Some(status)) if status >= 400 => {
-                fail(ErrorKind::Status, format!("the server answered with status {status}"))
-            }
-            (Some(_), None) if self.is_http => fail(ErrorKind::Protocol, "the response has no status".to_owned()),
-            (Some((_, size)), _) if answer.bytes_in < size => {
-                let got = answer.bytes_in;
-                fail(ErrorKind::Truncated, format!("the response has {got} bytes instead of {size}"))
-            }
-            (Some((_, size)), _) if answer.bytes_in > size => {
-                let got = answer.bytes_in;
-                fail(ErrorKind::Digest, format!("the response has {got} bytes instead of {size}"))
-            }
-            _ => Ok(()),
         }
+    }
+
+    /// Whether the bytes of the response are needed to judge it.
+    pub fn reads_body(&self, pick: Pick) -> bool {
+        self.expectation(pick).is_some_and(OwnExpected::reads_body)
+    }
+
+    fn expectation(&self, pick: Pick) -> Option<&OwnExpected> {
+        let expected = self.mix.as_ref()?.expected(pick.request?);
+        (!expected.is_empty()).then_some(expected)
+    }
+
+    /// Checks a complete response to a request; `body` is needed if [`Self::reads_body`].
+    pub fn judge(&self, pick: Pick, answer: &Answer, body: &[u8]) -> Result<(), Failure> {
+        let fail = |kind, message| Err(Failure::new(kind, message));
+        if let Some(expected) = self.expectation(pick) {
+            match (expected.status(), answer.status) {
+                (Some(wanted), Some(status)) if status != wanted => {
+                    let message = format!("the server answered with status {status} instead of {wanted}");
+                    return fail(ErrorKind::Status, message);
+                }
+                (Some(_), _) => return expected.check_body(answer, body),
+                (None, Some(200..=299 | 304)) => return expected.check_body(answer, body),
+                (None, _) => {}
+            }
+        }
+        self.expected.judge(answer.status, answer.bytes_in)
+    }
+
+    /// Counts a request that a closing connection turned away.
+    pub fn count_sent_again(&self) {
+        if self.measuring.get() {
+            self.sent_again.set(self.sent_again.get() + 1);
+        }
+    }
+
+    /// Number of requests of the window that went on a new connection, because the old one turned them away.
+    pub fn sent_again(&self) -> u64 {
+        self.sent_again.get()
     }
 
     /// Records a request that ended.
@@ -246,17 +218,5 @@ impl<T: Transport> ThreadState<T> {
     /// The failure of a response that was not complete in time.
     pub fn request_timeout(&self) -> Failure {
         Failure::new(self.silence, format!("the response was not complete after {:?}", self.timeouts.request))
-    }
-}
-
-/// Expected number of recorded requests of a thread, for the allocation of memory.
-fn expected_requests(spec: &ClientSpec, share: Share) -> u64 {
-    match (spec.extent, spec.schedule) {
-        (Extent::Requests(count), _) => share.part(count),
-        (Extent::DurationNs(ns), Schedule::Open { rate_per_s, .. }) => {
-            (rate_per_s * ns as f64 / 1e9 / f64::from(share.of) * 1.1) as u64
-        }
-        // An estimate for a fast protocol on one core.
-        (Extent::DurationNs(ns), Schedule::Closed { .. }) => ns / 20_000,
     }
 }

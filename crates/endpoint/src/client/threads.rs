@@ -1,7 +1,6 @@
 //! The client's threads: each runs one engine on a runtime of its own, and shares nothing with the others while
 //! requests are in flight.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::Sender;
@@ -12,10 +11,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 use wirelab_contract::event::{Command, Configured};
 use wirelab_contract::spec::ClientSpec;
+use wirelab_engine::progress::Progress;
+use wirelab_engine::results::ThreadResults;
 
-use crate::client::engine::{Engine, ThreadResults};
+use crate::client::engine::Engine;
 use crate::client::schedule::Share;
-use crate::client::thread_state::Progress;
 use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
 use crate::wait::Timer;
@@ -80,22 +80,20 @@ pub(crate) struct Job {
     pub reports: Sender<Message>,
 }
 
-/// Runs the engine of one thread with one transport. Dynamic dispatch happens once per thread; the engine's own calls
-/// are static.
+/// Runs one thread of a client. Dynamic dispatch happens once per thread; all other calls are static.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Driver(fn(Job, UnboundedReceiver<Order>) -> Drive);
-
-type Drive = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) struct Driver(pub fn(&Job, UnboundedReceiver<Order>));
 
 impl Driver {
-    /// Creates the driver of a transport.
+    /// Creates the driver of a transport, on a runtime of its own.
     pub fn of<T: Transport>() -> Self {
-        Self(|job, inbox| Box::pin(async move { obey::<T>(&job, inbox).await }))
+        Self(run::<T>)
     }
 }
 
 impl Job {
-    fn report(&self, report: Report) {
+    /// Sends a report to the main thread.
+    pub fn report(&self, report: Report) {
         // The receiver is gone if the client was aborted.
         let _ = self.reports.send(Message::Report(report));
     }
@@ -106,7 +104,7 @@ pub(crate) fn start(job: Job) -> std::io::Result<UnboundedSender<Order>> {
     let (orders, inbox) = unbounded_channel();
     std::thread::Builder::new().name(format!("client-{}", job.share.index)).spawn(move || {
         let last_word = ExitReport(Some(job.reports.clone()));
-        run(&job, inbox);
+        (job.driver.0)(&job, inbox);
         last_word.forget();
     })?;
     Ok(orders)
@@ -129,7 +127,7 @@ impl Drop for ExitReport {
     }
 }
 
-fn run(job: &Job, inbox: UnboundedReceiver<Order>) {
+fn run<T: Transport>(job: &Job, inbox: UnboundedReceiver<Order>) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -137,9 +135,7 @@ fn run(job: &Job, inbox: UnboundedReceiver<Order>) {
         }
     };
     let local = LocalSet::new();
-    local.block_on(&runtime, async {
-        (job.driver.0)(job.clone(), inbox).await;
-    });
+    local.block_on(&runtime, obey::<T>(job, inbox));
 }
 
 async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {

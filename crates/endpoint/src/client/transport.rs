@@ -18,6 +18,9 @@ pub trait Transport: Sized + 'static {
     /// A connection, or a handle to one.
     type Connection: Connection;
 
+    /// Whether it prepares every request of a mix, with its body. Otherwise the engine refuses specs with a mix.
+    const OWN_REQUESTS: bool = false;
+
     /// Creates the transport of one thread, once inside that thread's runtime. Refuses settings that it cannot honour.
     fn build(spec: &ClientSpec) -> Result<Self, Refusal>;
 
@@ -54,14 +57,22 @@ pub struct Opened<C> {
 
 /// An open connection. If the protocol multiplexes, [`Connection::another`] returns further handles to it.
 pub trait Connection: 'static {
-    /// Sends the request of the spec and receives the whole response. The engine compares its size and status with the
-    /// spec; an implementation fails only if no complete response came.
+    /// Sends a request and receives the whole response. The engine compares its size and status with the spec; an
+    /// implementation fails only if no complete response came.
+    ///
+    /// `number` counts the requests of a mix with all their variants, in the order of the spec; it is 0 without a mix.
     ///
     /// The engine enforces the deadline by dropping the future. A protocol that multiplexes must then cancel the
     /// stream; with other protocols the engine drops the connection as well.
     ///
-    /// `body`, if given, receives the bytes of the response as they arrive (for the digest of the check request).
-    fn request(&mut self, body: Option<Sink<'_>>) -> impl Future<Output = Result<Answer, Failure>>;
+    /// `body`, if given, receives the bytes of the response as they arrive (for checks of their content).
+    fn request(&mut self, number: usize, body: Option<Sink<'_>>) -> impl Future<Output = Result<Answer, Failure>>;
+
+    /// Whether the server certainly did not process the last request, because it closes the connection in an orderly
+    /// way (RFC 9113, section 6.8). The engine then sends that request again on a new connection.
+    fn was_turned_away(&self) -> bool {
+        false
+    }
 
     /// Whether it accepts further requests, as far as known without a test: false after the peer closed it.
     fn is_open(&self) -> bool {

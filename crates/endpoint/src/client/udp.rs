@@ -82,7 +82,7 @@ pub struct UdpConnection {
 }
 
 impl Connection for UdpConnection {
-    async fn request(&mut self, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
+    async fn request(&mut self, _: usize, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let number = self.next.replace(self.next.get().wrapping_add(1));
         let raw::Header { wanted, body: total, delay_us } = self.request;
         let mut outgoing = Outgoing::new(Header { request: number, offset: 0, total, wanted, delay_us }, self.size);
