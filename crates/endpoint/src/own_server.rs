@@ -1,0 +1,255 @@
+//! A server that the user brings: any program that listens at a port, behind the endpoint contract.
+//!
+//! This process starts the program, waits until the kernel has its port among the listening ones, and ends it at
+//! `stop`. It asks the kernel, not the port, so that no connection of wirelab's own precedes the measurement. The
+//! program writes to this process's standard error, which wirelab keeps as the log of the trial.
+
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use wirelab_contract::CONTRACT_VERSION;
+use wirelab_contract::endpoint::{Description, Role, UNSUPPORTED_STATUS};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::{Configured, Event};
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::ServerSpec;
+
+use crate::contract::read_spec;
+use crate::refusal::{Failure, Refusal};
+
+/// Time limit for the program to listen; below that of wirelab for an endpoint's `ready`, so that this message is
+/// shown.
+const LISTEN_LIMIT: Duration = Duration::from_secs(25);
+
+/// Interval between two looks at the listening ports.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Interval between two looks at the running program; each costs microseconds of the server's processor time.
+const WATCH_EVERY: Duration = Duration::from_millis(200);
+
+/// Time between the request to end and the kill.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// The description of a program of this name. It claims every HTTP version and raw transport: only the user knows.
+#[must_use]
+pub fn describe_own_server(name: &str) -> Description {
+    let role = Role { protocols: Protocol::ALL.to_vec(), features: Vec::new(), exposition: false, own_requests: false };
+    Description {
+        contract: CONTRACT_VERSION,
+        name: name.to_owned(),
+        library: "a program of the user".to_owned(),
+        version: "unknown".to_owned(),
+        language: "unknown".to_owned(),
+        server: Some(role),
+        client: None,
+        sidecar: None,
+        control_plane: None,
+    }
+}
+
+/// Runs the program as the server of a spec. In its words, `{port}`, `{address}`, `{certificate}` and `{key}` stand for
+/// values of the spec; the environment variable `PORT` has the port, too. Returns the exit status of the contract.
+#[must_use]
+pub fn run_own_server(words: &[String], spec_text: &str) -> i32 {
+    let (event, status) = match serve(words, spec_text) {
+        Ok(()) => return 0,
+        Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),
+        Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
+    };
+    if let Err(error) = say(&event) {
+        eprintln!("{error} ({event:?})");
+    }
+    status
+}
+
+fn serve(words: &[String], spec_text: &str) -> Result<(), Refusal> {
+    let spec: ServerSpec = read_spec(spec_text)?;
+    if spec.counts {
+        return Err(Refusal::unsupported("`counts` is set, and a program of the user does not count its requests"));
+    }
+    let port = match spec.port {
+        0 => free_port(spec.address, spec.protocol)?,
+        port => port,
+    };
+    let words: Vec<_> = words.iter().map(|word| filled(word, &spec, port)).collect();
+    let shown = words.join(" ");
+    let mut program = Program::start(&words, port)?;
+    let inbox = stops();
+    program.until_listening(&shown, port, &spec, &inbox)?;
+    say(&Event::Ready { port: Some(port), configured: Configured::new() })
+        .map_err(|error| Refusal::failed(error.to_string()))?;
+    loop {
+        match inbox.recv_timeout(WATCH_EVERY) {
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(status) = program.ended()? {
+            return Err(Refusal::failed(format!("`{shown}` ended during the trial with {status}")));
+        }
+    }
+    program.end();
+    let done =
+        Event::Done { requests: None, errors: Default::default(), configured: Configured::new(), transport: None };
+    say(&done).map_err(|error| Refusal::failed(error.to_string()))
+}
+
+/// A word of the command line with the values of the spec.
+fn filled(word: &str, spec: &ServerSpec, port: u16) -> String {
+    let tls = spec.tls.as_ref();
+    let path = |path: Option<&std::path::PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    word.replace("{port}", &port.to_string())
+        .replace("{address}", &spec.address.to_string())
+        .replace("{certificate}", &path(tls.map(|tls| &tls.certificate)))
+        .replace("{key}", &path(tls.map(|tls| &tls.key)))
+}
+
+/// A port without a listener, for TCP or UDP.
+fn free_port(address: IpAddr, protocol: Protocol) -> Result<u16, Refusal> {
+    let found = if protocol.uses_udp() {
+        UdpSocket::bind((address, 0)).and_then(|socket| socket.local_addr())
+    } else {
+        TcpListener::bind((address, 0)).and_then(|socket| socket.local_addr())
+    };
+    found
+        .map(|found| found.port())
+        .map_err(|error| Refusal::failed(format!("finding a free port at {address}: {error}")))
+}
+
+/// A channel that gets a message at `stop`, or at the end of standard input.
+fn stops() -> Receiver<()> {
+    let (sender, inbox) = channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            if line.is_ok_and(|line| line.trim().is_empty()) {
+                continue;
+            }
+            break;
+        }
+        let _ = sender.send(());
+    });
+    inbox
+}
+
+/// The started program. Drop kills it.
+struct Program(Child);
+
+impl Program {
+    fn start(words: &[String], port: u16) -> Result<Self, Refusal> {
+        let [program, arguments @ ..] = words else {
+            return Err(Refusal::failed("the command of the server has no word"));
+        };
+        let output = io::stderr().as_fd().try_clone_to_owned();
+        let output = output.map_err(|error| Refusal::failed(format!("sharing standard error: {error}")))?;
+        let mut command = Command::new(program);
+        command.args(arguments).env("PORT", port.to_string()).stdin(Stdio::null()).stdout(Stdio::from(output));
+        command.spawn().map(Self).map_err(|error| {
+            let remedy = match error.kind() {
+                io::ErrorKind::NotFound => {
+                    "; is it installed, and is its path relative to the folder of wirelab's start?"
+                }
+                io::ErrorKind::PermissionDenied => "; is it executable?",
+                _ => "",
+            };
+            Refusal::failed(format!("cannot start `{program}`: {error}{remedy}"))
+        })
+    }
+
+    fn until_listening(
+        &mut self,
+        shown: &str,
+        port: u16,
+        spec: &ServerSpec,
+        inbox: &Receiver<()>,
+    ) -> Result<(), Refusal> {
+        let deadline = Instant::now() + LISTEN_LIMIT;
+        let carrier = if spec.protocol.uses_udp() { "UDP" } else { "TCP" };
+        while !is_listening(port, spec.protocol.uses_udp()) {
+            if let Some(status) = self.ended()? {
+                return Err(Refusal::failed(format!(
+                    "`{shown}` ended with {status} before it listened on {carrier} port {port}"
+                )));
+            }
+            if Instant::now() >= deadline {
+                return Err(Refusal::failed(format!(
+                    "`{shown}` does not listen on {carrier} port {port} after {LISTEN_LIMIT:?}. It gets the port in place of \
+                     {{port}}, and in the environment variable PORT"
+                )));
+            }
+            match inbox.recv_timeout(LOOK_EVERY) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Refusal::failed("the server got `stop` before it listened"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>, Refusal> {
+        self.0.try_wait().map_err(|error| {
+            Refusal::Failed(Failure::new(ErrorKind::Other, format!("waiting for the program of the user: {error}")))
+        })
+    }
+
+    /// Asks the program to end, and kills it if it does not.
+    fn end(&mut self) {
+        // SAFETY: kill(2) touches no memory. The child is not reaped yet, so its number is not in use again.
+        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
+        let deadline = Instant::now() + END_LIMIT;
+        while Instant::now() < deadline && matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether a socket of this network namespace listens at a port: proc_net(5).
+fn is_listening(port: u16, udp: bool) -> bool {
+    const LISTENING: &str = "0A";
+    const UNCONNECTED: &str = "07";
+    let (tables, state) = if udp { (["udp", "udp6"], UNCONNECTED) } else { (["tcp", "tcp6"], LISTENING) };
+    let port = format!(":{port:04X}");
+    tables.iter().any(|table| {
+        let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
+        text.lines().skip(1).any(|line| {
+            let mut columns = line.split_whitespace().skip(1);
+            columns.next().is_some_and(|local| local.ends_with(&port)) && columns.nth(1) == Some(state)
+        })
+    })
+}
+
+fn say(event: &Event) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    serde_json::to_writer(&mut output, event)?;
+    output.write_all(b"\n")?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listening_port_is_seen_without_a_connection() {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        assert!(is_listening(port, false));
+        tcp.set_nonblocking(true).unwrap();
+        assert_eq!(tcp.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(tcp);
+        assert!(!is_listening(port, false));
+        let udp = UdpSocket::bind("[::1]:0").or_else(|_| UdpSocket::bind("127.0.0.1:0")).unwrap();
+        assert!(is_listening(udp.local_addr().unwrap().port(), true));
+    }
+}
