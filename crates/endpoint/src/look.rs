@@ -12,6 +12,7 @@ use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
 
 use crate::client::h3::H3Transport;
+use crate::client::mix::prepare;
 use crate::client::transport::{Connection, Failure, Transport};
 use crate::client::{Dialed, Dialer, LocalExecutor, Recipe, http_failure};
 use crate::refusal::Refusal;
@@ -41,13 +42,14 @@ impl Head {
     }
 }
 
-/// Sends the spec's request once, on a connection of its own, and reads the head of the response without waiting for
-/// the body. Checks `stop` about ten times a second; if set, the wait ends.
+/// Sends a request of the spec once (`number` as in [`Connection::request`]), on a connection of its own, and reads
+/// the head of the response without waiting for the body. Checks `stop` about ten times a second; if set, the wait
+/// ends.
 ///
 /// # Errors
 ///
 /// [`Refusal`] if the spec is unsupported, or if no response came before the spec's deadlines.
-pub fn look(spec: &ClientSpec, stop: &AtomicBool) -> Result<Head, Refusal> {
+pub fn look(spec: &ClientSpec, number: usize, stop: &AtomicBool) -> Result<Head, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -57,30 +59,32 @@ pub fn look(spec: &ClientSpec, stop: &AtomicBool) -> Result<Head, Refusal> {
         let whole = Duration::from_nanos(spec.timeouts.request_ns);
         tokio::select! {
             biased;
-            head = within(whole, "no response came", head(spec)) => head,
+            head = within(whole, "no response came", head(spec, number)) => head,
             () = until_set(stop) => Err(Refusal::failed("stopped before a response came")),
         }
     })
 }
 
-async fn head(spec: &ClientSpec) -> Result<Head, Refusal> {
+async fn head(spec: &ClientSpec, number: usize) -> Result<Head, Refusal> {
     let limit = Duration::from_nanos(spec.timeouts.connect_ns);
     if spec.protocol == Protocol::H3 {
         let transport = H3Transport::build(spec)?;
         let opened = within(limit, CONNECTING, async { Ok(transport.connect().await?) }).await?;
-        let response = opened.connection.head().await?;
+        let response = opened.connection.head(number).await?;
         opened.connection.close().await;
         return Ok(Head::of(&response));
     }
     let dialer = Dialer::new(spec)?;
     let Dialed { stream, .. } = within(limit, CONNECTING, async { Ok(dialer.dial().await?) }).await?;
+    let proof = stream.proof();
     let io = TokioIo::new(stream);
-    let request = Recipe::new(spec)?.request();
+    let request = prepare(spec, Recipe::new)?[number].request();
     let broken = |error: hyper::Error| Refusal::Failed(http_failure("asking for the head of the response", &error));
     let response = if spec.protocol.multiplexes() {
         let (mut sender, connection) = http2::handshake(LocalExecutor, io).await.map_err(broken)?;
         first(connection, sender.send_request(request)).await
     } else {
+        proof.expect_head();
         let (mut sender, connection) = http1::handshake(io).await.map_err(broken)?;
         first(connection, sender.send_request(request)).await
     };

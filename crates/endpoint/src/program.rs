@@ -144,6 +144,7 @@ impl Program {
                 protocols,
                 features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay, Feature::Heron],
                 exposition: true,
+                own_requests: false,
             })
         };
         Description {

@@ -35,6 +35,9 @@ const SEND_WINDOW: u64 = 8 * STREAM_WINDOW;
 /// Default upper limit of quinn's MTU discovery: an Ethernet frame with IPv6.
 const DISCOVERY_ENDS: u16 = 1452;
 
+/// The UDP payload of an Ethernet frame with IPv4, and quinn's default limit of received payloads.
+const ETHERNET: u16 = 1472;
+
 /// The spec's QUIC settings, checked.
 #[derive(Debug, Clone)]
 pub struct QuicSettings {
@@ -69,13 +72,13 @@ impl QuicSettings {
             config.receive_window(variable(window)?);
         }
         config.send_window(self.send_window());
-        if let Some(size) = self.spec.max_udp_payload {
-            config.initial_mtu(size).mtu_discovery_config(None);
-        } else {
+        config.initial_mtu(self.initial_payload());
+        let largest = self.largest_payload();
+        config.mtu_discovery_config((largest > self.initial_payload()).then(|| {
             let mut discovery = MtuDiscoveryConfig::default();
-            discovery.upper_bound(DISCOVERY_ENDS);
-            config.mtu_discovery_config(Some(discovery));
-        }
+            discovery.upper_bound(largest);
+            discovery
+        }));
         config.enable_segmentation_offload(self.spec.gso != Some(false));
         Ok(config)
     }
@@ -96,7 +99,7 @@ impl QuicSettings {
         if let Some(server) = server {
             udp_socket::connect(&socket, server)?;
         }
-        let socket = QuicSocket::new(socket, self.spec.gro != Some(false))
+        let socket = QuicSocket::new(socket, self.spec.gro != Some(false), self.largest_payload())
             .map_err(|error| Refusal::failed(format!("preparing a UDP socket for QUIC: {error}")))?;
         if self.spec.gso == Some(true) && !socket.segments() {
             return Err(Refusal::unsupported("`gso`: this kernel cannot segment UDP datagrams (Linux 4.18 can)"));
@@ -110,11 +113,10 @@ impl QuicSettings {
     /// Creates an endpoint on `socket`.
     pub fn endpoint(&self, socket: &Arc<QuicSocket>, config: Option<ServerConfig>) -> Result<Endpoint, Refusal> {
         let mut endpoint = EndpointConfig::default();
-        // quinn announces the size of its receive buffers to its peer: the larger of an Ethernet frame and the payload
-        // to send.
-        if let Some(size) = self.spec.max_udp_payload.filter(|size| *size > 1472) {
-            endpoint.max_udp_payload_size(size).map_err(|error| Refusal::failed(error.to_string()))?;
-        }
+        // quinn announces the size of its receive buffers to its peer.
+        endpoint
+            .max_udp_payload_size(self.largest_payload().max(ETHERNET))
+            .map_err(|error| Refusal::failed(error.to_string()))?;
         Endpoint::new_with_abstract_socket(endpoint, config, Arc::clone(socket) as _, Arc::new(TokioRuntime))
             .map_err(|error| Refusal::failed(format!("creating a QUIC endpoint: {error}")))
     }
@@ -127,8 +129,8 @@ impl QuicSettings {
         say("stream_window", json!(self.spec.stream_window.unwrap_or(STREAM_WINDOW)));
         say("connection_window", json!(self.spec.connection_window.unwrap_or(VarInt::MAX.into_inner())));
         say("send_window", json!(self.send_window()));
-        say("max_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(DISCOVERY_ENDS)));
-        say("initial_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(*quic_contract::PAYLOADS.start())));
+        say("max_udp_payload", json!(self.largest_payload()));
+        say("initial_udp_payload", json!(self.initial_payload()));
         say("gso", json!(self.spec.gso != Some(false) && socket.segments()));
         say("gro", json!(socket.joins()));
         udp_socket::report(socket.io(), &mut configured);
@@ -138,6 +140,17 @@ impl QuicSettings {
     fn congestion(&self) -> Congestion {
         // quinn's default.
         self.spec.congestion.unwrap_or(Congestion::Cubic)
+    }
+
+    fn largest_payload(&self) -> u16 {
+        self.spec.max_udp_payload.unwrap_or(DISCOVERY_ENDS)
+    }
+
+    /// The payload of the first packets. A size of the spec is in use from the start if every path may carry it. A
+    /// server may answer a new client with three times what it received (RFC 9000, section 8.1), and quinn sends
+    /// nothing unless its largest packet would fit into that: with large first packets, no handshake would end.
+    fn initial_payload(&self) -> u16 {
+        self.spec.max_udp_payload.filter(|size| *size <= ETHERNET).unwrap_or(*quic_contract::PAYLOADS.start())
     }
 
     /// A smaller limit than the receiver's credit would block the sender before the credit does.

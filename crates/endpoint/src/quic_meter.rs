@@ -3,9 +3,13 @@
 use crate::transport_accounts::Meter;
 use crate::transport_reading::Reading;
 
-impl Meter for quinn::Connection {
+/// A quinn connection as the source of its statistics.
+#[derive(Debug)]
+pub(crate) struct QuinnMeter(pub quinn::Connection);
+
+impl Meter for QuinnMeter {
     fn read(&self) -> Reading {
-        let stats = self.stats();
+        let stats = self.0.stats();
         // Before the first acknowledgement quinn reports the initial guess of 333 ms (RFC 9002, section 6.2.2).
         let sampled = stats.frame_rx.acks > 0;
         let nanos = |time: std::time::Duration| sampled.then_some(time.as_nanos() as u64).filter(|ns| *ns > 0);
@@ -18,6 +22,7 @@ impl Meter for quinn::Connection {
             bytes_lost: Some(path.lost_bytes),
             congestion_events: Some(path.congestion_events),
             window: Some(path.cwnd).filter(|window| *window > 0),
+            payload: Some(path.current_mtu.into()),
         }
     }
 }

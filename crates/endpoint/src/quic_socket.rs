@@ -26,19 +26,25 @@ pub struct QuicSocket {
     /// Whether the kernel may merge datagrams on receipt.
     joins: bool,
     refused: Notify,
+    /// Size of the largest datagram in either direction.
+    payload: usize,
 }
+
+/// The largest UDP payload over IPv4. The kernel's segmented and merged packets are not larger either.
+const LARGEST_PAYLOAD: usize = 65_507;
 
 impl QuicSocket {
     /// Wraps `socket`, which must be non-blocking, and sets the options that QUIC needs. `joins` controls receive
-    /// offload.
-    pub fn new(socket: std::net::UdpSocket, joins: bool) -> io::Result<Self> {
+    /// offload; `payload` is the size of the largest datagram in either direction.
+    pub fn new(socket: std::net::UdpSocket, joins: bool, payload: u16) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         if !joins {
             // quinn has just enabled it; a kernel without the option has nothing to disable.
             let _ = crate::udp_socket::set_join_on_receive(&socket, false);
         }
         let joins = joins && crate::udp_socket::joins_on_receive(&socket);
-        Ok(Self { io: UdpSocket::from_std(socket)?, state, joins, refused: Notify::new() })
+        let io = UdpSocket::from_std(socket)?;
+        Ok(Self { io, state, joins, refused: Notify::new(), payload: payload.into() })
     }
 
     /// The kernel's socket.
@@ -107,11 +113,13 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        // The kernel refuses a larger packet, and quinn takes the refusal for a loss.
+        self.state.max_gso_segments().min(LARGEST_PAYLOAD / self.payload).max(1)
     }
 
     fn max_receive_segments(&self) -> usize {
-        if self.joins { self.state.gro_segments() } else { 1 }
+        // quinn allocates and clears a buffer for as many of the largest datagrams.
+        if self.joins { self.state.gro_segments().min(LARGEST_PAYLOAD.div_ceil(self.payload)) } else { 1 }
     }
 
     fn may_fragment(&self) -> bool {

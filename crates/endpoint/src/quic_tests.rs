@@ -78,6 +78,7 @@ impl Fixture {
             qlog_dir: None,
             threads: None,
             max_connection_age_ns: None,
+            added_work_ns: None,
             counts: false,
             exposition: None,
             transport: Settings::default(),
@@ -103,10 +104,12 @@ impl Fixture {
                 method: method.to_owned(),
                 path: path.to_owned(),
                 body_size,
+                body: None,
                 headers: Vec::new(),
                 expect: None,
             },
             page: None,
+            mix: Vec::new(),
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(1),
@@ -191,7 +194,7 @@ fn on_a_client_thread<R>(work: impl Future<Output = R>) -> R {
 async fn once<T: Transport>(transport: &T) -> Result<(Answer, Vec<u8>, Option<Handshake>), Failure> {
     let Opened { mut connection, .. } = transport.connect().await?;
     let mut body = Vec::new();
-    let answer = connection.request(Some(&mut |bytes| body.extend_from_slice(bytes))).await?;
+    let answer = connection.request(0, Some(&mut |bytes| body.extend_from_slice(bytes))).await?;
     let handshake = connection.handshake();
     connection.close().await;
     Ok((answer, body, handshake))
@@ -227,10 +230,10 @@ fn every_policy<T: Transport>(protocol: Protocol, requests: &[(&str, &str, u64, 
                 assert_eq!(handshake, protocol.is_secure().then_some(Handshake::Full));
                 let mut handle = transport.connect().await.unwrap().connection;
                 for _ in 0..3 {
-                    assert_eq!(handle.request(None).await.unwrap().bytes_in, *size);
+                    assert_eq!(handle.request(0, None).await.unwrap().bytes_in, *size);
                 }
                 if let Some(mut other) = handle.another() {
-                    let both = tokio::join!(handle.request(None), other.request(None));
+                    let both = tokio::join!(handle.request(0, None), other.request(0, None));
                     assert_eq!((both.0.unwrap().bytes_in, both.1.unwrap().bytes_in), (*size, *size));
                     other.close().await;
                     assert!(!handle.is_open());
@@ -351,10 +354,10 @@ fn all_requests_of_a_connection_are_repeated_when_early_data_is_rejected() {
         let _server = Server::start(&server_spec);
         let mut first = transport.connect().await.unwrap().connection;
         let mut second = first.another().unwrap();
-        let (one, two) = tokio::join!(first.request(None), second.request(None));
+        let (one, two) = tokio::join!(first.request(0, None), second.request(0, None));
         assert_eq!((one.unwrap().bytes_in, two.unwrap().bytes_in), (1000, 1000));
         assert_eq!(second.handshake(), Some(Handshake::EarlyRejected));
-        assert_eq!(second.request(None).await.unwrap().bytes_in, 1000);
+        assert_eq!(second.request(0, None).await.unwrap().bytes_in, 1000);
     });
 }
 
@@ -400,6 +403,27 @@ fn settings_are_effective_and_reported_by_both_sides() {
     assert_eq!(of_client["group"], "X25519");
     assert_eq!(of_client["udp_payload"], 1300);
     assert!(of_client["certificate_chain_bytes"].as_u64().unwrap() > 200);
+}
+
+#[test]
+fn payloads_above_an_ethernet_frame_are_found_after_the_handshake() {
+    let fixture = Fixture::new();
+    for size in [16_000, 65_507] {
+        let mut server_spec = fixture.server_spec(Protocol::H3, Resumption::None);
+        server_spec.transport = Settings { max_udp_payload: Some(size), ..Settings::default() };
+        let (runtime, (_ask, stop)) = (Runtime::new().unwrap(), Stop::channel());
+        let site = Arc::new(Site::new(&server_spec).unwrap());
+        let Bound { port, run, .. } = runtime.block_on(crate::builtin::bind(server_spec.clone(), site, stop)).unwrap();
+        runtime.spawn(run);
+        let mut spec = fixture.client_spec(Protocol::H3, port, "GET", "/bytes/4000000", 0);
+        spec.transport = server_spec.transport;
+        let of_client = on_a_client_thread(async {
+            let transport = H3Transport::build(&spec).unwrap();
+            assert_eq!(once(&transport).await.unwrap().0.bytes_in, 4_000_000);
+            transport.configured()
+        });
+        assert_eq!((&of_client["max_udp_payload"], &of_client["initial_udp_payload"]), (&size.into(), &1200.into()));
+    }
 }
 
 #[test]
@@ -571,11 +595,11 @@ fn a_late_datagram_of_an_earlier_request_is_ignored() {
         let mut connection = transport.connect().await.unwrap().connection;
         // Dropped, as by the engine at a deadline.
         tokio::select! {
-            _ = connection.request(None) => panic!("nothing was sent yet"),
+            _ = connection.request(0, None) => panic!("nothing was sent yet"),
             arrived = has_arrived => arrived.unwrap(),
         }
         let mut body = Vec::new();
-        connection.request(Some(&mut |bytes| body.extend_from_slice(bytes))).await.unwrap();
+        connection.request(0, Some(&mut |bytes| body.extend_from_slice(bytes))).await.unwrap();
         assert_eq!(body, [7]);
     });
     peer.join().unwrap();

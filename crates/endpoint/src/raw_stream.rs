@@ -111,6 +111,7 @@ async fn try_answer<S: RawStream + Send>(stream: &mut S, site: &Site) -> Option<
         }
         wait::until(arrival + Duration::from_micros(header.delay_us)).await;
     }
+    site.work();
     let mut sent = 0;
     while sent < header.wanted {
         let piece = payload::piece(sent, header.wanted - sent);

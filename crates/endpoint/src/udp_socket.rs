@@ -64,12 +64,26 @@ fn bind(local: SocketAddr, settings: &Transport, shared: bool) -> Result<std::ne
             buffer.set(&socket, wanted)?;
         }
     }
+    if settings.udp_receive_buffer.is_none() {
+        as_large_as_tcps(&socket).map_err(failed)?;
+    }
     socket.set_nonblocking(true).map_err(failed)?;
     if shared {
         socket.set_reuse_port(true).map_err(failed)?;
     }
     socket.bind(&local.into()).map_err(failed)?;
     Ok(socket.into())
+}
+
+/// Gives a socket the receive buffer that TCP's autotuning may reach. The kernel's default of some 200 KiB is full
+/// after a few milliseconds at a gigabit per second, and drops what follows, where TCP's buffer grows. The kernel
+/// grants at most `net.core.rmem_max`; a buffer takes no memory until datagrams wait in it.
+fn as_large_as_tcps(socket: &Socket) -> io::Result<()> {
+    let of_tcp = limit("net.ipv4.tcp_rmem").split_whitespace().next_back().and_then(|bytes| bytes.parse().ok());
+    match of_tcp {
+        Some(bytes) if bytes > socket.recv_buffer_size()? / 2 => socket.set_recv_buffer_size(bytes),
+        _ => Ok(()),
+    }
 }
 
 /// Adds the effective buffer sizes to `configured`, without the kernel's doubling for bookkeeping.
@@ -212,6 +226,21 @@ mod tests {
         report(&socket, &mut configured);
         assert_eq!(configured["udp_receive_buffer"], 100_000);
         assert_eq!(configured["udp_send_buffer"], 65_536);
+    }
+
+    #[test]
+    fn a_receive_buffer_that_no_setting_names_is_as_large_as_tcps_may_be_or_the_limit() {
+        let number = |sysctl: &str| limit(sysctl).split_whitespace().next_back()?.parse::<u64>().ok();
+        let socket = open(LOCAL, &Transport::default()).unwrap();
+        let mut configured = Configured::new();
+        report(&socket, &mut configured);
+        let bounds = [number("net.ipv4.tcp_rmem"), number("net.core.rmem_max")];
+        if let [Some(of_tcp), Some(most)] = bounds {
+            assert_eq!(configured["udp_receive_buffer"], of_tcp.min(most));
+        } else {
+            // A network namespace of its own may hide the limit; the kernel's default is the least.
+            assert!(configured["udp_receive_buffer"].as_u64() >= number("net.core.rmem_default"));
+        }
     }
 
     #[test]

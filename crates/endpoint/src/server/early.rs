@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use rustls::{ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::transport_accounts::Metered;
+use crate::metered::Metered;
 
 /// A server's TLS stream; the handshake continues during reads and writes.
 pub struct EarlyStream {

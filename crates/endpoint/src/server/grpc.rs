@@ -22,6 +22,7 @@ pub(super) async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Resul
         Status::unimplemented(format!("this server offers only {METHOD}, and only with the feature `heron`"))
             .into_http()
     };
+    site.work();
     site.count();
     Ok(response)
 }

@@ -63,6 +63,7 @@ async fn answer<S: BidiStream<Bytes>>(
         }
         wait::until(arrival + prelude.think).await;
     }
+    site.work();
     if let Some(response) = site.recorded(request.method(), request.uri()) {
         let (head, body) = response.into_parts();
         stream.send_response(Response::from_parts(head, ())).await?;

@@ -139,6 +139,7 @@ async fn answer_page(
 
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
     let arrival = Instant::now();
+    site.work();
     if let Some(response) = site.recorded(request.method(), request.uri()) {
         site.count();
         return Ok(response.map(ReplyBody::Document));

@@ -13,6 +13,7 @@ use wirelab_contract::spec::ServerSpec;
 
 use crate::quic_config::QuicSettings;
 use crate::quic_contract::SERVER_IDLE;
+use crate::quic_meter::QuinnMeter;
 use crate::quic_stream::QuicStream;
 use crate::quic_tokens::OneUse;
 use crate::raw_stream;
@@ -124,7 +125,7 @@ where
         let (reception, serve) = (Arc::clone(&reception), serve.clone());
         tokio::spawn(async move {
             if let Some((connection, handshake)) = reception.receive(incoming).await {
-                let _account = reception.accounts.of(Arc::new(connection.clone()));
+                let _account = reception.accounts.of(Arc::new(QuinnMeter(connection.clone())));
                 let mut serving = pin!(serve(connection));
                 if let Some(handshake) = handshake {
                     // Before a client that must send another key share has announced its stream limit, no stream can be

@@ -16,6 +16,7 @@ use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
 
 use crate::http2::Windows;
+use crate::metered::Metered;
 use crate::payload;
 use crate::raw::{HEADER, Header};
 use crate::refusal::Refusal;
@@ -23,7 +24,7 @@ use crate::server::early::EarlyStream;
 use crate::server::http::HttpServer;
 use crate::server::{Bound, Site, Stop, http2_pages};
 use crate::socket::TcpOptions;
-use crate::transport_accounts::{Accounts, Metered};
+use crate::transport_accounts::Accounts;
 use crate::{tls, wait};
 
 /// hyper's defaults for servers, which it does not export (hyper 1, `proto/h2/server.rs`).
@@ -92,7 +93,8 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
         _ => Application::Raw,
     };
     let address = SocketAddr::new(spec.address, spec.port);
-    let listener = options.listening(address)?;
+    let listener = TcpListener::from_std(options.listening(address)?)
+        .map_err(|error| Refusal::failed(format!("listening on {address}: {error}")))?;
     let port = listener
         .local_addr()
         .map_err(|error| Refusal::failed(format!("reading the bound port of {address}: {error}")))?
@@ -114,7 +116,7 @@ async fn accept(
         loop {
             match listener.accept().await {
                 Ok((connection, _)) => {
-                    let connection = accounts.tcp(connection);
+                    let connection = Metered::new(&accounts, connection);
                     tokio::spawn(serve(connection, security.clone(), application.clone(), Arc::clone(&site)));
                 }
                 Err(error) => {
@@ -189,6 +191,7 @@ async fn raw<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, site: &Site) -> i
             }
             wait::until(arrival + Duration::from_micros(header.delay_us)).await;
         }
+        site.work();
         let mut sent = 0;
         while sent < header.wanted {
             let piece = payload::piece_slice(sent, header.wanted - sent);

@@ -60,7 +60,7 @@ async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
         let (socket, site) = (Arc::clone(&socket), Arc::clone(&site));
         let fits = header.wanted as usize <= size - crate::udp_message::HEADER;
         if fits && !delays {
-            if send(&socket, peer, &mut response).await.is_ok() {
+            if send(&site, &socket, peer, &mut response).await.is_ok() {
                 site.count();
             }
         } else {
@@ -70,7 +70,7 @@ async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
                 if delays {
                     wait::until(arrival + Duration::from_micros(header.delay_us)).await;
                 }
-                if send(&socket, peer, &mut response).await.is_ok() {
+                if send(&site, &socket, peer, &mut response).await.is_ok() {
                     site.count();
                 }
             });
@@ -78,7 +78,8 @@ async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
     }
 }
 
-async fn send(socket: &UdpSocket, peer: SocketAddr, response: &mut Outgoing) -> io::Result<()> {
+async fn send(site: &Site, socket: &UdpSocket, peer: SocketAddr, response: &mut Outgoing) -> io::Result<()> {
+    site.work();
     while let Some(datagram) = response.next() {
         socket.send_to(datagram, peer).await?;
     }

@@ -34,6 +34,7 @@ fn client_spec(place: &Place, protocol: Protocol, port: u16, number: f64) -> Cli
         method: "GET".to_owned(),
         path: heron::path(number),
         body_size: heron::request(protocol, number).len() as u64,
+        body: None,
         headers: vec![("x-trial".to_owned(), "1".to_owned())],
         expect: Some(Expect { status: 200, body_size: answer.len() as u64, sha256 }),
     };

@@ -79,6 +79,7 @@ impl Place {
             qlog_dir: None,
             threads: Some(1),
             max_connection_age_ns: None,
+            added_work_ns: None,
             counts: false,
             exposition: None,
             transport: Transport::default(),
@@ -103,6 +104,7 @@ impl Place {
             }),
             request: get("/bytes/100", 100),
             page: None,
+            mix: Vec::new(),
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(10),
@@ -135,6 +137,7 @@ pub fn get(path: &str, size: usize) -> Request {
         method: "GET".to_owned(),
         path: path.to_owned(),
         body_size: 0,
+        body: None,
         headers: vec![],
         expect: Some(pattern_of(size)),
     }
