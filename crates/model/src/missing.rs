@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::metric::Side;
+use crate::protocol::Protocol;
 
 /// The reason why a value is missing.
 ///
@@ -80,6 +81,18 @@ pub enum Missing {
     NoSample,
     #[error("no packet was sent")]
     NoPacketSent,
+
+    // Exchanges.
+    #[error("requests over {protocol} share connections with other frames, so the kernel cannot tell them apart")]
+    SharedConnections { protocol: Protocol },
+    #[error("requests open TLS connections, whose handshakes look like requests to the kernel")]
+    HandshakesInWindow,
+    #[error("a server may answer a request of {bytes} bytes before it has arrived, which looks like two requests")]
+    LargeRequest { bytes: u64 },
+    #[error("only trials of one protocol, without a timeline, a page, sidecars or a control plane, are followed")]
+    NotOneByOne,
+    #[error("the kernel saw no request and response on the client's connections to the servers")]
+    NoExchange,
 
     // Page loads.
     #[error("the client does not measure it")]
@@ -168,6 +181,10 @@ pub enum Missing {
     ThreadIdReused,
     #[error("the kernel shows no context switches of the process")]
     NoSwitches,
+    #[error("the kernel shows no count of migrations (/proc/PID/task/TID/sched)")]
+    NoMigrations,
+    #[error("the kernel shows no list of allowed processors")]
+    NoAffinity,
     #[error("a process moved to another network namespace in the window")]
     NamespaceChanged,
     #[error("the kernel's counter went backwards")]

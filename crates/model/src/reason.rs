@@ -33,6 +33,11 @@ pub enum Reason {
         /// The deviation.
         miss: String,
     },
+    /// The client cannot send requests that the user wrote.
+    OwnRequests {
+        /// Name of its endpoint.
+        endpoint: String,
+    },
     /// The lab could not do its part.
     Lab(Box<LabFailure>),
     /// An endpoint ended.
@@ -166,8 +171,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether both reasons are the same failure. Measured numbers and free texts of programs may differ; endpoint, task,
-    /// kind of error and exit status may not. Two reasons that are nothing but text must be equal.
+    /// Whether both reasons are the same failure. Measured numbers and free texts of programs may differ; endpoint,
+    /// task, kind of error and exit status may not. Two reasons that are nothing but text must be equal.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -206,6 +211,7 @@ impl Reason {
             Self::Reported(_)
             | Self::NoPort { .. }
             | Self::ServersNotFound { .. }
+            | Self::OwnRequests { .. }
             | Self::NotRun { .. }
             | Self::Violation(_)
             | Self::Load { .. }
@@ -241,6 +247,11 @@ impl fmt::Display for Reason {
             Self::NotRun { after, cause } => {
                 write!(f, "not run, because {after} trials in a row ended like this: {cause}")
             }
+            Self::OwnRequests { endpoint } => write!(
+                f,
+                "the client `{endpoint}` cannot send requests of the user (`request`); set `client` to one that can, such as \
+                 the built-in one"
+            ),
             Self::LinkDeviated { miss } => write!(f, "the link deviated from its specification: {miss}"),
             Self::Exited { party, attempt, exit, last_words } => {
                 let how = match exit {

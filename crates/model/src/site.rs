@@ -27,10 +27,59 @@ pub struct Site {
     pub trust_anchor: Option<PathBuf>,
 }
 
+/// Whether an address is of this machine or of a private network (RFC 1918, RFC 3927, RFC 4193, RFC 4291).
+#[must_use]
+pub const fn is_near(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local(),
+    }
+}
+
 impl Site {
+    /// Whether it is known, without a look-up of its name, to be on this machine or in a private network.
+    #[must_use]
+    pub fn is_near(&self) -> bool {
+        let is_this_machine = self.host == "localhost" || self.host.ends_with(".localhost");
+        let address = self.address.or_else(|| self.host.parse().ok());
+        address.map_or(is_this_machine, is_near)
+    }
+
     /// Whether a response with this status counts as the page: 2xx and 304. A redirect leads to another server.
     #[must_use]
     pub const fn is_page(status: u16) -> bool {
         status == 304 || (status >= 200 && status < 300)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_this_machine_and_of_private_networks_are_near() {
+        let site = |host: &str, address: Option<&str>| Site {
+            url: format!("https://{host}/"),
+            host: host.to_owned(),
+            port: 443,
+            path: "/".to_owned(),
+            address: address.map(|address| address.parse().unwrap()),
+            trust_anchor: None,
+        };
+        for (host, address, near) in [
+            ("localhost", None, true),
+            ("shop.localhost", None, true),
+            ("10.1.2.3", None, true),
+            ("192.168.1.1", None, true),
+            ("172.32.0.1", None, false),
+            ("::1", None, true),
+            ("fd00::1", None, true),
+            ("2001:db8::1", None, false),
+            ("example.org", None, false),
+            ("staging.example.org", Some("10.0.0.7"), true),
+            ("localhost", Some("203.0.113.7"), false),
+        ] {
+            assert_eq!(site(host, address).is_near(), near, "{host} {address:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::sample::Handshake;
 
+use crate::processors::ProcessorSet;
 use crate::reason::Nanos;
 
 /// A violated rule, with the numbers.
@@ -20,10 +21,17 @@ pub enum Violation {
     WrongProtocol { reported: serde_json::Value, protocol: Protocol },
     /// An endpoint must honour a setting, or refuse it.
     SettingIgnored { role: String, setting: String, reported: serde_json::Value, requested: serde_json::Value },
+    /// A process must stay on the processors of its side.
+    OtherProcessors { role: String, used: ProcessorSet, wanted: ProcessorSet },
     /// The window must not be longer than the time between `go` and `end`.
     WindowTooLong { window_ns: u64, passed_ns: u64 },
-    /// The window must not be much shorter than that time.
-    WindowTooShort { window_ns: u64, passed_ns: u64 },
+    /// The window must not be shorter than that time by more than the processes took to hand over the words.
+    WindowTooShort {
+        window_ns: u64,
+        passed_ns: u64,
+        #[serde(default)]
+        allowed_ns: u64,
+    },
     /// The client must record as many requests as the spec says.
     WrongRequestCount { recorded: u64, wanted: u64 },
     /// The window must have at least one request.
@@ -34,6 +42,14 @@ pub enum Violation {
     NotNew { handshake: Handshake },
     /// Servers and clients must agree about the number of answered requests.
     AnsweredDiffer { answered: u64, recorded: u64, unrecorded: u64 },
+    /// Servers must have answered what the clients recorded, and no other request.
+    ServedDiffer { answered: u64, recorded: u64, unrecorded: u64 },
+    /// The client must record as many requests as the kernel saw.
+    KernelCount { kernel: u64, recorded: u64, failed: u64 },
+    /// One moment must be time zero of the client's records, for the kernel's times too.
+    KernelClock { apart_ns: u64 },
+    /// No response can take less time than the kernel saw.
+    KernelTimes { count: u64, kernel_ns: u64, recorded_ns: u64 },
     /// The clients' sidecar must have carried every response.
     CarriedTooFew { carried: u64, responses: u64 },
     /// The sidecars of both sides must have carried equally many requests.
@@ -106,6 +122,7 @@ impl Violation {
             (Self::SettingIgnored { role, setting, .. }, Self::SettingIgnored { role: of, setting: other, .. }) => {
                 role == of && setting == other
             }
+            (Self::OtherProcessors { role, .. }, Self::OtherProcessors { role: other, .. }) => role == other,
             (Self::ImpossibleRecord { problem: one, .. }, Self::ImpossibleRecord { problem: other, .. }) => {
                 discriminant(one) == discriminant(other)
             }
@@ -135,13 +152,23 @@ impl fmt::Display for Violation {
                 "the {role} reports `{setting}` = {reported}, but {requested} was requested; it must honour or refuse a \
                  setting"
             ),
+            Self::OtherProcessors { role, used, wanted } => write!(
+                f,
+                "the {role} may run on the processors {used}, but the trial confines it to {wanted} (`cpus`); an \
+                 endpoint must not widen its affinity"
+            ),
             Self::WindowTooLong { window_ns, passed_ns } => {
                 let (window, passed) = (Nanos(*window_ns), Nanos(*passed_ns));
                 write!(f, "the client reports a window of {window}, but only {passed} passed here")
             }
-            Self::WindowTooShort { window_ns, passed_ns } => {
+            Self::WindowTooShort { window_ns, passed_ns, allowed_ns } => {
                 let (window, passed) = (Nanos(*window_ns), Nanos(*passed_ns));
-                write!(f, "the client reports a window of {window}, but {passed} passed here")
+                write!(f, "the client reports a window of {window:.1}, but {passed:.1} passed here")?;
+                // Old journals lack it.
+                match allowed_ns {
+                    0 => Ok(()),
+                    _ => write!(f, "; starting and ending it explains at most {:.1}", Nanos(*allowed_ns)),
+                }
             }
             Self::WrongRequestCount { recorded, wanted } => {
                 write!(f, "the client recorded {recorded} requests instead of {wanted}")
@@ -155,6 +182,29 @@ impl fmt::Display for Violation {
                 f,
                 "the servers report {answered} answered requests in the window, but the clients sent {recorded} and \
                  {unrecorded} before they recorded any"
+            ),
+            Self::ServedDiffer { answered, recorded, unrecorded } => write!(
+                f,
+                "the servers answered {answered} requests, but the clients recorded {recorded}, and sent {unrecorded} \
+                 before they recorded any"
+            ),
+            Self::KernelCount { kernel, recorded, failed } => write!(
+                f,
+                "the kernel saw {kernel} requests with a response, but the client recorded {recorded}, and {failed} that \
+                 failed"
+            ),
+            Self::KernelClock { apart_ns } => write!(
+                f,
+                "no time zero fits the client's records: its first request or its last response differs from the \
+                 kernel's by {:.1}",
+                Nanos(*apart_ns)
+            ),
+            Self::KernelTimes { count, kernel_ns, recorded_ns } => write!(
+                f,
+                "the kernel saw {count} responses that took {:.1} or longer, but the longest {count} that the client \
+                 recorded took from {:.1}",
+                Nanos(*kernel_ns),
+                Nanos(*recorded_ns)
             ),
             Self::CarriedTooFew { carried, responses } => write!(
                 f,
