@@ -6,6 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::amount::{Amount, NotAnAmount};
 use crate::selector::Selector;
 
 /// A statement, published or the author's own, with the tests that decide it. It holds if all tests hold, and does not
@@ -83,7 +84,8 @@ pub struct Test {
     /// Levels that all selectors share.
     #[serde(default, rename = "where")]
     pub given: Selector,
-    /// The expected bound of the effect.
+    /// The expected bound of the effect: `> 1.2` for a ratio or a correlation; with the unit of the metric for a value,
+    /// `< 50 ms`. A value without a unit is in the base unit: nanoseconds, bytes, bit/s, per second, share of 1.
     pub expect: Bound,
 }
 
@@ -93,15 +95,27 @@ impl Test {
     pub const LEAST_CELLS: usize = 5;
 }
 
-/// A bound on an effect, written `"> 1"`, `"< 0.5"` or `"3 to 12"`.
+/// A bound on an effect, written `"> 1"`, `"< 50 ms"` or `"3 to 12"`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     /// The effect is above this value.
-    Above(f64),
+    Above(Amount),
     /// The effect is below this value.
-    Below(f64),
+    Below(Amount),
     /// The effect is between these values.
-    Within(f64, f64),
+    Within(Amount, Amount),
+}
+
+impl Bound {
+    /// The amounts of the bound.
+    pub fn amounts(self) -> impl Iterator<Item = Amount> {
+        match self {
+            Self::Above(amount) | Self::Below(amount) => [Some(amount), None],
+            Self::Within(low, high) => [Some(low), Some(high)],
+        }
+        .into_iter()
+        .flatten()
+    }
 }
 
 impl fmt::Display for Bound {
@@ -118,27 +132,34 @@ impl FromStr for Bound {
     type Err = NotABound;
 
     fn from_str(text: &str) -> Result<Self, NotABound> {
-        let error = || NotABound(text.to_owned());
-        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(error);
+        let error = |why| NotABound { text: text.to_owned(), why };
+        let amount = |text: &str| text.parse::<Amount>().map_err(|why| error(Some(why)));
         if let Some(rest) = text.trim().strip_prefix('>') {
-            number(rest).map(Self::Above)
+            amount(rest).map(Self::Above)
         } else if let Some(rest) = text.trim().strip_prefix('<') {
-            number(rest).map(Self::Below)
+            amount(rest).map(Self::Below)
         } else {
-            let (low, high) = text.split_once(" to ").ok_or_else(error)?;
-            let (low, high) = (number(low)?, number(high)?);
-            if low < high { Ok(Self::Within(low, high)) } else { Err(error()) }
+            let (low, high) = text.split_once(" to ").ok_or_else(|| error(None))?;
+            // `3 to 12 ms` is `3 ms to 12 ms`.
+            let high = amount(high)?;
+            let low = amount(low)?.in_unit_of(high);
+            if low.value() < high.value() { Ok(Self::Within(low, high)) } else { Err(error(None)) }
         }
     }
 }
 
 /// A text that is no bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotABound(String);
+pub struct NotABound {
+    text: String,
+    /// The part that is wrong, if it is an amount.
+    why: Option<NotAnAmount>,
+}
 
 impl fmt::Display for NotABound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a bound such as `> 1`, `< 0.5` or `3 to 12`", self.0)
+        write!(f, "`{}` is not a bound such as `> 1`, `< 50 ms` or `3 to 12`", self.text)?;
+        self.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
     }
 }
 
@@ -162,6 +183,6 @@ impl JsonSchema for Bound {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "examples": ["> 1", "< 0.5", "3 to 12"] })
+        json_schema!({ "type": "string", "examples": ["> 1", "< 50 ms", "3 to 12"] })
     }
 }

@@ -7,13 +7,14 @@ use crate::link::{Link, Reading};
 use crate::metric::Values;
 use crate::outcome::Outcome;
 use crate::plan::Trial;
+use crate::planted::{Calibration, PlantedRecord};
+use crate::processors::InForce;
 use crate::timeline::TimelineRecord;
 use crate::warning::Warning;
 
 /// One line of `journal.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "nearly every entry is the large one, and there is one per trial")]
 pub enum Entry {
     /// A trial ended, with any outcome.
     Trial(TrialRecord),
@@ -22,6 +23,10 @@ pub enum Entry {
         /// Time, RFC 3339.
         at: String,
     },
+    /// A trial with a planted effect ended, with any outcome. It is no part of the plan.
+    Planted(PlantedRecord),
+    /// The response time from which the sizes of planted effects follow.
+    Calibrated(Calibration),
     /// The lab measured its links.
     Links(LinkCheck),
     /// The outcome of an earlier trial is another one, as a later entry shows.
@@ -139,6 +144,9 @@ pub struct TrialRecord {
     /// File of samples or histograms, relative to the run folder; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
+    /// SHA-256 of that file, hexadecimal; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results_sha256: Option<String>,
     /// Effective settings, as reported by the server.
     #[serde(default)]
     pub server: Configured,
@@ -155,6 +163,10 @@ pub struct TrialRecord {
     /// has too few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<u64>,
+    /// Processors that its processes could use, read after the measured window; absent in records before 2026-11-23, in
+    /// trials that did not reach that moment, and in the lab `fake`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<InForce>,
     /// Warnings about this trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -172,11 +184,13 @@ impl TrialRecord {
             window_ns: 0,
             values: Values::default(),
             results: None,
+            results_sha256: None,
             server: Configured::default(),
             client: Configured::default(),
             timeline: None,
             clients: Vec::new(),
             profile: Vec::new(),
+            processors: None,
             warnings: Vec::new(),
         }
     }

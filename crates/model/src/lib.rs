@@ -4,9 +4,12 @@
 //! boundary (the endpoint contract, study files, the run folder) is defined here once, with `serde` for the form and
 //! `schemars` for the published JSON Schemas in `contract/`.
 
+pub mod amount;
 pub mod claim;
+pub mod datagram;
 pub mod environment;
 pub mod film;
+pub mod integrity;
 pub mod journal;
 pub mod link;
 pub mod manifest;
@@ -19,8 +22,12 @@ pub mod outcome;
 pub mod page;
 pub mod page_path;
 pub mod plan;
+pub mod planted;
+pub mod processors;
 pub mod queue;
 pub mod reason;
+pub mod request;
+pub mod requirement;
 pub mod selector;
 pub mod settings;
 pub mod site;
@@ -30,8 +37,10 @@ pub mod timeline;
 pub mod units;
 pub mod usage;
 pub mod violation;
+pub mod visible;
 pub mod warning;
 
 pub use wirelab_contract::{
-    CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, pattern, protocol, sample, spec, transport,
+    CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, is_unknown, mix, pattern, protocol, sample, spec,
+    transport,
 };

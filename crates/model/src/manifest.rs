@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::endpoint::{Description, Endpoint};
 use crate::environment::Environment;
 use crate::plan::Plan;
+use crate::planted::Planting;
 use crate::study::Study;
 use crate::warning::Warning;
 
@@ -34,6 +35,9 @@ pub struct Manifest {
     pub observers: Vec<String>,
     /// The plan.
     pub plan: Plan,
+    /// Planted effects; absent in runs of versions without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planted: Option<Planting>,
     /// The endpoints of the run, by name.
     pub endpoints: IndexMap<String, EndpointRecord>,
     /// The machine.

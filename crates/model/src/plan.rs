@@ -39,6 +39,17 @@ pub struct Plan {
     pub precision: f64,
 }
 
+impl Plan {
+    /// The first cell number that a comparison or a twin names, but the plan lacks. A plan from a file may be damaged;
+    /// every other reader of a plan may use these numbers as indices.
+    #[must_use]
+    pub fn missing_cell(&self) -> Option<usize> {
+        let compared = self.comparisons.iter().flat_map(|comparison| [comparison.cell, comparison.baseline]);
+        let twins = self.cells.iter().filter_map(|cell| cell.twin_of);
+        compared.chain(twins).find(|number| *number >= self.cells.len())
+    }
+}
+
 /// One combination of levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {

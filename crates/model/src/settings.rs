@@ -17,9 +17,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use declare::{Declared, Part};
 use declare::{Setting, settings};
 
+use crate::datagram::DatagramPayload;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
 use crate::page::{MOST_HOSTS, PageName, Priorities};
+use crate::processors::Cpus;
 use crate::protocol::Protocol;
 use crate::queue::Queue;
 use crate::spec::{Arrivals, Congestion, Recording, Resumption};
@@ -47,6 +49,12 @@ pub struct Settings {
     endpoint: String;
     /// The endpoint for the server. Default: `endpoint`.
     server: String where excludes = &[Part::Site];
+    /// Your program as the server: the words of its command line, `["./my-server", "--port", "{port}"]`. In the
+    /// words, `{port}` and `{address}` stand for where it must listen, `{certificate}` and `{key}` for files with a
+    /// certificate that the client trusts; the environment variable `PORT` has the port, too. wirelab starts it for
+    /// each trial in the directory where wirelab was started, and waits until it listens. It may answer any `request`;
+    /// without one, clients ask for `/`. For HTTP. Default: none.
+    server_command: Vec<String> where excludes = &[Part::Site, Part::Page];
     /// The endpoint for the client. Default: `endpoint`.
     client: String;
     /// Where client and server run; the lab defines the names. In the lab `netns` it is a preset of the emulated link
@@ -95,6 +103,11 @@ pub struct Settings {
     /// In the lab `kubernetes`: required labels of the nodes of `far` servers; `placement` still defines the location
     /// of these servers relative to the client. Default: none.
     server_nodes: Labels where excludes = &[Part::Site];
+    /// The processors on which clients and servers run, with their sidecars. `shared`: one processor for both sides, so
+    /// that a response time is the sum of both costs; the steadiest. `split`: half of the cores for each side, as on
+    /// two machines. `free`: the kernel decides, and may move processes. Or lists: `{ client = "0", server = "1-3" }`.
+    /// In the lab `kubernetes` wirelab does not control processors. Default: `free`.
+    cpus: Cpus;
     /// The address that clients connect to. `server`: the address of the single server. `service`: one address for all
     /// servers; each connection goes to a random one. `headless`: a name that resolves to all servers, which the client
     /// uses in turn. `node-port` (lab `kubernetes`): a port of a server's node, which stands for all servers. Default:
@@ -201,11 +214,14 @@ pub struct Settings {
     connection_window: Size where range = Size(1)..=Size(1 << 32);
     /// UDP send buffer. Default: the kernel's.
     udp_send_buffer: Size where range = Size(1)..=LARGEST;
-    /// UDP receive buffer. Default: the kernel's.
+    /// UDP receive buffer. Default of the built-in endpoint: the largest that TCP's autotuning may reach
+    /// (`net.ipv4.tcp_rmem`), as far as `net.core.rmem_max` allows; of other endpoints: the library's or the kernel's.
     udp_receive_buffer: Size where range = Size(1)..=LARGEST;
-    /// The largest UDP payload to send, in bytes. Default: the library's.
+    /// The largest UDP payload to send. A link carries the payload in one packet, so it must fit into the link's MTU,
+    /// minus 28 bytes of headers (48 with IPv6): the loopback interface carries up to `65507 B`. QUIC searches for
+    /// sizes above `1472 B` after the handshake. Default: the library's; `1452 B` in the built-in endpoint.
     // RFC 9000, section 14: a QUIC path carries datagrams of at least 1200 bytes. 65527 is the largest UDP payload.
-    max_udp_payload: u16 where range = 1200..=65_527;
+    max_udp_payload: DatagramPayload where range = DatagramPayload(1200)..=DatagramPayload(65_527);
     /// UDP generic segmentation offload. Default: the library's.
     gso: bool;
     /// UDP generic receive offload. Default: the library's.

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::claim::Claim;
+use crate::request::WrittenRequest;
+use crate::requirement::Requirement;
 use crate::selector::Selector;
 use crate::settings::Settings;
 use crate::timeline::Timeline;
@@ -54,6 +56,12 @@ pub struct Study {
     /// observer `prometheus` to every cell, unless `more_observers` names it. `--metrics` overrides it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
+    /// The requests of all cells, in place of the requests that `exchange` and `payload` describe: a table
+    /// `[request]`, or several tables `[[request]]`. For HTTP, and clients that support it, such as the built-in one.
+    /// Default: none.
+    #[serde(default, rename = "request", deserialize_with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "OneOrSeveral")]
+    pub requests: Vec<WrittenRequest>,
     /// Settings that are the same in all cells.
     #[serde(default)]
     pub workload: Settings,
@@ -71,11 +79,18 @@ pub struct Study {
     /// Actions during the measured window of each trial, which start and stop servers and clients. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// Largest share of the time of all trials for planted effects: differences of known size, which show whether the
+    /// run finds what is there. `0 %` switches them off (`--set planted='0 %'`). Default: `10 %`.
+    #[serde(default = "ten_percent", skip_serializing_if = "is_ten_percent")]
+    pub planted: Share,
     /// The comparison: factor, baseline, metrics and margin.
     pub compare: Compare,
     /// Number of blocks, and the rule that ends the study.
     #[serde(default)]
     pub blocks: Blocks,
+    /// Requirements: a run that does not meet one ends with exit status 3. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<Requirement>,
     /// Claims to test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
@@ -90,8 +105,47 @@ pub struct Study {
     pub presets: IndexMap<String, Preset>,
 }
 
+/// The schema of `request`.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only the schema is used")]
+enum OneOrSeveral {
+    One(Box<WrittenRequest>),
+    Several(Vec<WrittenRequest>),
+}
+
+// Written by hand, because an untagged enum loses the location of an error.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WrittenRequest>, D::Error> {
+    struct Visitor;
+    impl<'de> de::Visitor<'de> for Visitor {
+        type Value = Vec<WrittenRequest>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table `[request]`, or tables `[[request]]`")
+        }
+
+        fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+            Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            Deserialize::deserialize(de::value::MapAccessDeserializer::new(map)).map(|one| vec![one])
+        }
+    }
+    deserializer.deserialize_any(Visitor)
+}
+
 const fn one() -> u64 {
     1
+}
+
+const fn ten_percent() -> Share {
+    Share(0.1)
+}
+
+fn is_ten_percent(share: &Share) -> bool {
+    *share == ten_percent()
 }
 
 fn loopback() -> String {

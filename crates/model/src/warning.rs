@@ -26,6 +26,13 @@ pub enum Warning {
         /// Value by cell label.
         values: Vec<(String, String)>,
     },
+    /// Compared cells differ in the largest payload of a packet.
+    PacketSizes {
+        /// The sending side: `client` or `server`.
+        side: String,
+        /// Payload by cell label.
+        values: Vec<(String, String)>,
+    },
     /// The two halves of an A/A pair differ significantly.
     AaDiffers {
         /// The cell's label.
@@ -52,6 +59,20 @@ pub enum Warning {
         fastest: u32,
         /// Median response time in the slowest fifth divided by that in the fastest.
         ratio: f64,
+    },
+    /// A closed loop spent a considerable part of its time in few requests, which percentiles hide.
+    Stalls {
+        /// The cell's label; absent: a load without cells.
+        cell: Option<String>,
+        /// Share of the service time of all requests.
+        share: f64,
+    },
+    /// Values of a table resemble the values in the rows before them.
+    RowsDepend {
+        /// The metric.
+        metric: String,
+        /// Rank correlation of consecutive values of a cell.
+        correlation: f64,
     },
     /// Some trials of a cell failed.
     TrialsFailed {
@@ -141,6 +162,20 @@ pub enum Warning {
         /// Share of connections that used it.
         share: f64,
     },
+    /// The study names processors, but the lab does not control them.
+    ProcessorsNotControlled {
+        /// The cell's label.
+        cell: String,
+        /// The setting `cpus`.
+        cpus: String,
+        /// The lab.
+        lab: String,
+    },
+    /// The two sides have different processors, but of one core.
+    CoreShared {
+        /// The cell's label.
+        cell: String,
+    },
     /// Other work used the machine at the start of the run.
     BusyMachine {
         /// Load average over one minute.
@@ -159,6 +194,21 @@ pub enum Warning {
         cell: String,
         /// Its processor time as a share of the trial's length.
         share: f64,
+    },
+    /// Records of the journal are damaged.
+    DamagedRecords {
+        /// Their lines in the journal, from 1.
+        lines: Vec<u64>,
+    },
+    /// The journal has more than one record of a trial.
+    RepeatedRecords {
+        /// The lines of the superfluous records, from 1.
+        lines: Vec<u64>,
+    },
+    /// Files of samples are missing, unreadable or changed.
+    DamagedFiles {
+        /// The files, relative to the run folder.
+        files: Vec<String>,
     },
     /// Prometheus queried trials while they ran.
     Exposing {
@@ -225,6 +275,10 @@ impl Warning {
             Self::Parity { what, values } => {
                 format!("Compared cells differ in `{what}`, which is not a factor of the study: {}.", by_value(values))
             }
+            Self::PacketSizes { side, values } => format!(
+                "The largest packets of the {side} differ between compared cells: their payload is at most {}. The cost per byte depends on the packets' size.",
+                by_value(values)
+            ),
             Self::AaDiffers { cell, ratio } => format!(
                 "The two halves of the A/A pair `{cell}` differ significantly (ratio {ratio:.3}) although they are equal: an uncontrolled influence changes between trials."
             ),
@@ -236,6 +290,17 @@ impl Warning {
                 "In `{cell}` the median response time is {ratio:.2} times as long in the {} fifth of the measured window as in the {}: its percentiles mix two states.",
                 ordinal(*slowest),
                 ordinal(*fastest)
+            ),
+            Self::Stalls { cell, share } => {
+                let requests =
+                    cell.as_ref().map_or_else(|| "Requests".to_owned(), |cell| format!("In `{cell}` requests"));
+                format!(
+                    "{requests} that took more than ten times the P99 used {:.0} % of the clients' time: a closed loop sends nothing meanwhile, so its percentiles hide these stalls.",
+                    share * 100.0
+                )
+            }
+            Self::RowsDepend { metric, correlation } => format!(
+                "`{metric}` depends on the order of the rows (correlation of consecutive values of a cell {correlation:.2}): the rows are sorted by it, or conditions changed while they were measured. Intervals are then too narrow and P is too small; if the levels were measured one after the other, the change appears as a difference between them."
             ),
             Self::TrialsFailed { cell, failed, of, reason } => {
                 format!(
@@ -274,6 +339,12 @@ impl Warning {
             Self::ResumptionMissed { cell, wanted, share } => {
                 format!("Only {:.1} % of the connections of `{cell}` were `{wanted}` as configured.", share * 100.0)
             }
+            Self::ProcessorsNotControlled { cell, cpus, lab } => format!(
+                "`{cell}` sets `cpus` to {cpus}, but the lab `{lab}` does not control processors: it is not known where client and server ran."
+            ),
+            Self::CoreShared { cell } => format!(
+                "In `{cell}` client and server ran on two processors of one physical core (hyperthreads): each slowed the other."
+            ),
             Self::BusyMachine { load, cores } => {
                 format!(
                     "The load average was {load:.1} on {cores} processors at the start of the run: other work used the machine."
@@ -286,6 +357,16 @@ impl Warning {
             Self::EmulatorBusy { cell, share } => format!(
                 "In `{cell}` the link emulator used up to {:.0} % of a processor: it may have delayed packets and slowed other processes.",
                 share * 100.0
+            ),
+            Self::DamagedRecords { lines } => {
+                format!("Lines of the journal that do not have their checksum are not used: {}.", list(lines))
+            }
+            Self::RepeatedRecords { lines } => {
+                format!("Lines of the journal that repeat an earlier trial are not used: {}.", list(lines))
+            }
+            Self::DamagedFiles { files } => format!(
+                "Files of samples are missing or damaged, so the report has no distributions of their cells: {}.",
+                list(files)
             ),
             Self::Exposing { without } => {
                 let shown = "Prometheus scraped the trials while requests were measured: clients counted each request once more, and each scrape took processor time.";
@@ -335,12 +416,21 @@ impl Warning {
             Self::Parity { .. } => {
                 "Set it in `[workload]`, make it a factor, or interpret the comparison as one of whole implementations."
             }
+            Self::PacketSizes { .. } => {
+                "Use a link with an MTU of 1500, or raise `max_udp_payload` to the size that the link carries."
+            }
             Self::AaDiffers { .. } => {
                 "Stop other work on the machine, run more blocks, and treat differences of this size with caution."
             }
             Self::Drift { .. } => "Warm up the machine, stop other work on it, or run longer.",
             Self::NotStationary { .. } => {
                 "Raise `warm_up` until the change lies before the window, or lengthen `duration` until its share of the window is negligible."
+            }
+            Self::Stalls { .. } => {
+                "Measure with an open loop (`rate`), whose percentiles count the requests that a stall delays; `response_max` shows the longest one."
+            }
+            Self::RowsDepend { .. } => {
+                "Measure again in blocks, one value of every level in random order, and name the column of blocks."
             }
             Self::TrialsFailed { .. } => "Read the logs of the trials named in the journal.",
             Self::RequestsFailed { .. } => {
@@ -366,7 +456,16 @@ impl Warning {
             Self::Stolen { .. } => {
                 "Run again on a quiet host or on dedicated processors; the metric `machine_stolen_share` shows the affected trials."
             }
+            Self::ProcessorsNotControlled { .. } => {
+                "Use the lab `loopback` or `netns`, or give the pods processors of their own by the cluster's CPU manager."
+            }
+            Self::CoreShared { .. } => "Use a machine with more cores, or set `cpus = \"shared\"`.",
             Self::BusyMachine { .. } => "Stop other work and run again.",
+            Self::DamagedRecords { .. } => {
+                "Restore the journal from a copy, or repeat the lost trials with `wirelab resume`."
+            }
+            Self::RepeatedRecords { .. } => "Restore the journal from a copy: only wirelab may write to it.",
+            Self::DamagedFiles { .. } => "Restore the files from a copy, or repeat the run.",
             Self::ConditionsChanged { .. } => "Repeat the run from the start before you rely on a comparison.",
             Self::EmulatorBusy { .. } => {
                 "Lower the rate of the link or the load, or use a machine with more processors."
@@ -407,6 +506,16 @@ fn by_value(values: &[(String, String)]) -> String {
         format!("{value} in {}{more}", cells.join(" and "))
     });
     words.collect::<Vec<_>>().join(", ")
+}
+
+/// The first items with commas, and the number of the others.
+fn list(items: &[impl ToString]) -> String {
+    const NAMED: usize = 8;
+    let named: Vec<_> = items.iter().take(NAMED).map(ToString::to_string).collect();
+    match items.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 #[cfg(test)]

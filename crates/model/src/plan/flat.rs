@@ -13,7 +13,9 @@ use crate::link::Link;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
 use crate::page::{PageName, Priorities};
+use crate::processors::Cpus;
 use crate::protocol::Protocol;
+use crate::request::WrittenRequest;
 use crate::settings::Exchange;
 use crate::site::Site;
 use crate::spec::{ConnectionPolicy, Extent, Recording, Resumption, Schedule, Timeouts, Transport};
@@ -24,6 +26,8 @@ use crate::units::{Size, Span};
 pub(super) struct FlatJob {
     protocol: Protocol,
     server: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server_command: Option<Vec<String>>,
     client: String,
     placement: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +42,8 @@ pub(super) struct FlatJob {
     client_nodes: Option<Labels>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server_nodes: Option<Labels>,
+    #[serde(default, skip_serializing_if = "Cpus::is_free")]
+    cpus: Cpus,
     #[serde(default)]
     address: Address,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +62,8 @@ pub(super) struct FlatJob {
     early_hints: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     priorities: Option<Priorities>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own_requests: Vec<WrittenRequest>,
     exchange: Exchange,
     request_size: Size,
     response_size: Size,
@@ -74,6 +82,8 @@ pub(super) struct FlatJob {
     transport: Transport,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_connection_age: Option<Span>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    added_work: Span,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     resolves_again: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +98,10 @@ const fn one() -> u32 {
     1
 }
 
+fn is_zero(work: &Span) -> bool {
+    *work == Span(0)
+}
+
 const fn is_one(clients: &u32) -> bool {
     *clients == 1
 }
@@ -100,8 +114,13 @@ impl From<Job> for FlatJob {
             Target::Site(site) => (OwnServers::one(BUILTIN), Some(site)),
         };
         let [request_size, response_size] = job.work.body_sizes();
+        let mut own_requests = Vec::new();
         let (exchange, delay, page) = match job.work {
             Work::Requests(requests) => (requests.exchange, requests.delay, None),
+            Work::Own(requests) => {
+                own_requests = requests;
+                (Exchange::Files, Span(0), None)
+            }
             Work::Page(page) => (Exchange::Files, page.delay, Some(page)),
         };
         let address = servers.reach.address();
@@ -114,6 +133,7 @@ impl From<Job> for FlatJob {
         Self {
             protocol: job.protocol,
             server: servers.endpoint,
+            server_command: servers.command,
             client: job.client,
             placement: job.topology.placement,
             link: job.topology.link,
@@ -121,6 +141,7 @@ impl From<Job> for FlatJob {
             offloads: job.topology.offloads,
             servers: servers.places,
             client_nodes: job.topology.client_nodes,
+            cpus: job.topology.cpus,
             server_nodes: servers.nodes,
             address,
             mesh,
@@ -131,6 +152,7 @@ impl From<Job> for FlatJob {
             early_hints: page.as_ref().and_then(|page| page.early_hints),
             priorities: page.as_ref().and_then(|page| page.priorities),
             hosts: page.map(|page| page.hosts).unwrap_or_default(),
+            own_requests,
             exchange,
             request_size,
             response_size,
@@ -146,6 +168,7 @@ impl From<Job> for FlatJob {
             recording: job.load.recording,
             transport: job.transport,
             max_connection_age: servers.max_connection_age,
+            added_work: servers.added_work,
             resolves_again,
             timeline: match job.course {
                 Course::Steady => None,
@@ -173,6 +196,7 @@ impl TryFrom<FlatJob> for Job {
                 network: flat.network,
                 offloads: flat.offloads,
                 client_nodes: flat.client_nodes,
+                cpus: flat.cpus,
             },
             load: Load {
                 clients: flat.clients,
@@ -202,12 +226,14 @@ fn target(flat: &mut FlatJob) -> Result<Target, JobError> {
     let Some(site) = flat.site.take() else {
         return Ok(Target::Servers(OwnServers {
             endpoint: std::mem::take(&mut flat.server),
+            command: flat.server_command.take(),
             protocol: flat.server_protocol,
             places: flat.servers,
             nodes: flat.server_nodes.take(),
             reach,
             threads: flat.server_threads,
             max_connection_age: flat.max_connection_age,
+            added_work: flat.added_work,
         }));
     };
     let of_servers = [
@@ -268,6 +294,7 @@ fn work(flat: &mut FlatJob) -> Result<Work, JobError> {
     ];
     match of_pages.into_iter().find(|(_, is_set)| *is_set) {
         Some((key, _)) => Err(JobError::WithoutPage { key }),
+        None if !flat.own_requests.is_empty() => Ok(Work::Own(std::mem::take(&mut flat.own_requests))),
         None => Ok(Work::Requests(Requests {
             exchange: flat.exchange,
             request_size: flat.request_size,

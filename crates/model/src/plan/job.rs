@@ -9,6 +9,7 @@ use super::topology::Topology;
 use super::work::{LoadedPage, Requests, Work};
 use crate::network::Servers;
 use crate::protocol::Protocol;
+use crate::request::WrittenRequest;
 use crate::site::Site;
 use crate::spec::Transport;
 use crate::timeline::Timeline;
@@ -49,6 +50,9 @@ pub enum Course {
 
 /// Name of the endpoint that is part of wirelab.
 pub const BUILTIN: &str = "builtin";
+
+/// The name of the load engine, a client that is part of wirelab too.
+pub const ENGINE: &str = "engine";
 
 impl Job {
     /// The simplest job, as a base for others: the built-in endpoint, one worker, one document of 1 KiB per new
@@ -134,12 +138,21 @@ impl Job {
         self.servers().is_some_and(|servers| servers.reach.is_in_linkerd())
     }
 
-    /// The requests of clients that load no page.
+    /// The requests that the user wrote; empty if clients send others.
+    #[must_use]
+    pub const fn own_requests(&self) -> &[WrittenRequest] {
+        match &self.work {
+            Work::Own(requests) => requests.as_slice(),
+            Work::Requests(_) | Work::Page(_) => &[],
+        }
+    }
+
+    /// The equal requests of clients that load no page.
     #[must_use]
     pub const fn requests(&self) -> Option<&Requests> {
         match &self.work {
             Work::Requests(requests) => Some(requests),
-            Work::Page(_) => None,
+            Work::Own(_) | Work::Page(_) => None,
         }
     }
 
@@ -147,7 +160,7 @@ impl Job {
     #[must_use]
     pub const fn page(&self) -> Option<&LoadedPage> {
         match &self.work {
-            Work::Requests(_) => None,
+            Work::Requests(_) | Work::Own(_) => None,
             Work::Page(page) => Some(page),
         }
     }

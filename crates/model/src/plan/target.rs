@@ -20,6 +20,8 @@ pub enum Target {
 pub struct OwnServers {
     /// Name of their endpoint.
     pub endpoint: String,
+    /// The words of the user's program, in place of an endpoint; `endpoint` is then its [`command_name`].
+    pub command: Option<Vec<String>>,
     /// Their protocol, if they do not support the client's.
     pub protocol: Option<Protocol>,
     /// Their number and location.
@@ -32,6 +34,8 @@ pub struct OwnServers {
     pub threads: Option<u16>,
     /// Age at which a server asks the client to open a new connection.
     pub max_connection_age: Option<Span>,
+    /// Work of a server before each response, in addition to the usual.
+    pub added_work: Span,
 }
 
 /// How clients reach the servers.
@@ -54,18 +58,26 @@ pub enum Reach {
     ControlPlane(String),
 }
 
+/// The name of a program of the user in reports and files: the words of its command line.
+#[must_use]
+pub fn command_name(words: &[String]) -> String {
+    words.join(" ")
+}
+
 impl OwnServers {
     /// One server with this endpoint, on another node.
     #[must_use]
     pub fn one(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.to_owned(),
+            command: None,
             protocol: None,
             places: Servers::ONE,
             nodes: None,
             reach: Reach::Server,
             threads: None,
             max_connection_age: None,
+            added_work: Span(0),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::link::Link;
 use crate::network::Network;
 use crate::nodes::Labels;
+use crate::processors::Cpus;
 
 /// The hosts of a trial and the network between them.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Topology {
     pub offloads: Option<bool>,
     /// Required labels of the client's node.
     pub client_nodes: Option<Labels>,
+    /// Processors on which the processes may run.
+    pub cpus: Cpus,
 }
 
 impl Topology {
@@ -24,6 +27,7 @@ impl Topology {
     #[must_use]
     pub fn at(placement: &str) -> Self {
         let placement = placement.to_owned();
-        Self { placement, link: None, network: Network::Direct, offloads: None, client_nodes: None }
+        let cpus = Cpus::Free;
+        Self { placement, link: None, network: Network::Direct, offloads: None, client_nodes: None, cpus }
     }
 }

@@ -1,6 +1,7 @@
-//! The work of a job's clients: single requests, or loads of a page.
+//! The work of a job's clients: single requests, requests of the user, or loads of a page.
 
 use crate::page::{PageName, Priorities};
+use crate::request::WrittenRequest;
 use crate::settings::Exchange;
 use crate::units::{Size, Span};
 
@@ -9,6 +10,8 @@ use crate::units::{Size, Span};
 pub enum Work {
     /// Single requests.
     Requests(Requests),
+    /// Requests that the user wrote, in a mix by their weights.
+    Own(Vec<WrittenRequest>),
     /// Loads of a page in a browser; a request is a load.
     Page(LoadedPage),
 }
@@ -49,6 +52,8 @@ impl Work {
     pub const fn body_sizes(&self) -> [Size; 2] {
         match self {
             Self::Requests(requests) => [requests.request_size, requests.response_size],
+            // They differ from request to request.
+            Self::Own(_) => [Size(0), Size(0)],
             Self::Page(page) => [Size(0), page.size],
         }
     }
