@@ -1,0 +1,111 @@
+//! Why requests of a user cannot be sent.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why the requests cannot be sent. No message has the value of a placeholder, which may be a secret.
+#[derive(Debug)]
+pub enum RequestError {
+    /// A placeholder has no value.
+    Unknown {
+        /// Its name.
+        name: String,
+        /// Names of the data.
+        known: Vec<String>,
+        /// The known name that is nearest to it.
+        nearest: Option<String>,
+    },
+    /// An environment variable is not set.
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// A file cannot be read.
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A file has no text.
+    NotText {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The data cannot be used.
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong there.
+        why: String,
+    },
+    /// No placeholder uses the data.
+    Unused {
+        /// The file.
+        path: PathBuf,
+        /// Names of the data.
+        known: Vec<String>,
+    },
+    /// All requests together are too large.
+    TooLarge {
+        /// Their size in bytes.
+        bytes: u64,
+        /// The largest size.
+        most: u64,
+    },
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name, known, nearest } => {
+                write!(f, "`{{{{{name}}}}}` has no value: ")?;
+                match known.as_slice() {
+                    [] => f.write_str("the request has no `data`")?,
+                    known => write!(f, "the data has {}", known.join(", "))?,
+                }
+                if let Some(nearest) = nearest {
+                    write!(f, "; did you mean `{{{{{nearest}}}}}`?")?;
+                }
+                write!(
+                    f,
+                    " An environment variable is `{{{{env.NAME}}}}`; to send the braces, write `\\{{{{{name}}}}}`"
+                )
+            }
+            Self::Variable { name } => {
+                write!(f, "the environment variable `{name}` of `{{{{env.{name}}}}}` is not set; export it first")
+            }
+            Self::Unreadable { path, source } => write!(f, "cannot read `{}`: {source}", path.display()),
+            Self::NotText { path } => {
+                write!(f, "`{}` is not UTF-8 text, so it has no values for placeholders", path.display())
+            }
+            Self::Data { path, line, why } => write!(
+                f,
+                "{}:{line}: {why}; expected CSV with names in the first row, or one JSON object per line",
+                path.display()
+            ),
+            Self::Unused { path, known } => write!(
+                f,
+                "no placeholder uses the data of `{}`, which has {}; write for example `{{{{{}}}}}`, or remove the data",
+                path.display(),
+                known.join(", "),
+                known.first().map_or("NAME", String::as_str)
+            ),
+            Self::TooLarge { bytes, most } => {
+                write!(f, "the requests with all rows of data have {bytes} bytes, at most {most}; use fewer rows")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RequestError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreadable { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
