@@ -1,0 +1,281 @@
+//! From a written request to the requests that clients send.
+
+use std::io;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use wirelab_model::mix::{Content, MixedRequest};
+use wirelab_model::nearest::nearest;
+use wirelab_model::request::{FieldValues, WrittenRequest};
+use wirelab_model::site::USER_AGENT;
+use wirelab_model::spec::Request;
+
+use super::data::Data;
+use super::error::RequestError;
+use super::template::{Escape, Placeholder, Template};
+
+/// The largest size of all requests together, in bytes.
+const LARGEST: u64 = 256 << 20;
+
+/// Where values come from. The crate itself reads no file and no variable.
+pub trait Sources {
+    /// The value of an environment variable, if it is set and text.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn file(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
+
+/// The requests to send, with every placeholder replaced. They may hold secrets, so they belong into no file of a run.
+///
+/// # Errors
+/// If a value is missing, or a file cannot be used.
+pub fn render(written: &[WrittenRequest], sources: &dyn Sources) -> Result<Vec<MixedRequest>, RequestError> {
+    let mut left = LARGEST;
+    written.iter().map(|request| Form::of(request, sources)?.render(request, sources, &mut left)).collect()
+}
+
+/// A request with its texts cut at their placeholders.
+struct Form {
+    path: Template,
+    headers: Vec<(String, Template)>,
+    body: Body,
+    data: Option<Data>,
+}
+
+enum Body {
+    None,
+    Generated(u64),
+    Text(Template, Escape),
+    Bytes(Vec<u8>),
+}
+
+impl Form {
+    fn of(request: &WrittenRequest, sources: &dyn Sources) -> Result<Self, RequestError> {
+        let body = body(request, sources)?;
+        let mut headers = Vec::new();
+        if request.field("user-agent").is_none() {
+            headers.push(("user-agent".to_owned(), Template::of(USER_AGENT)));
+        }
+        if let (Body::Text(_, Escape::Json), None) = (&body, request.field("content-type")) {
+            headers.push(("content-type".to_owned(), Template::of("application/json")));
+        }
+        for (name, values) in &request.headers {
+            headers.extend(values.all().iter().map(|value| (name.to_ascii_lowercase(), Template::of(value))));
+        }
+        if !request.cookies.is_empty() {
+            let pairs: Vec<_> = request.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            headers.push(("cookie".to_owned(), Template::of(&pairs.join("; "))));
+        }
+        let data = match &request.data {
+            None => None,
+            Some(path) => Some(Data::read(&text(path, sources)?).map_err(|(line, why)| RequestError::Data {
+                path: path.clone(),
+                line,
+                why,
+            })?),
+        };
+        Ok(Self { path: Template::of(request.path()), headers, body, data })
+    }
+
+    fn templates(&self) -> impl Iterator<Item = &Template> {
+        let body = match &self.body {
+            Body::Text(template, _) => Some(template),
+            Body::None | Body::Generated(_) | Body::Bytes(_) => None,
+        };
+        [&self.path].into_iter().chain(self.headers.iter().map(|(_, template)| template)).chain(body)
+    }
+
+    fn render(
+        &self,
+        written: &WrittenRequest,
+        sources: &dyn Sources,
+        left: &mut u64,
+    ) -> Result<MixedRequest, RequestError> {
+        let mut placeholders = self.templates().flat_map(Template::placeholders);
+        let uses_data = placeholders.any(|placeholder| matches!(placeholder, Placeholder::Data(_)));
+        if let (false, Some(data), Some(path)) = (uses_data, &self.data, &written.data) {
+            return Err(RequestError::Unused { path: path.clone(), known: data.names().to_vec() });
+        }
+        let rows = self.data.as_ref().map_or(1, Data::rows);
+        let variant = |row| {
+            let request = self.variant(written, row, sources)?;
+            let headers: usize = request.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+            let bytes = request.body.as_ref().map_or(0, |_| request.body_size) + (request.path.len() + headers) as u64;
+            *left = left.checked_sub(bytes).ok_or(RequestError::TooLarge { bytes: LARGEST + bytes, most: LARGEST })?;
+            Ok(request)
+        };
+        Ok(MixedRequest {
+            name: written.name(),
+            weight: written.weight(),
+            variants: (0..rows).map(variant).collect::<Result<_, _>>()?,
+            expect: written.expect.clone(),
+        })
+    }
+
+    fn variant(&self, written: &WrittenRequest, row: usize, sources: &dyn Sources) -> Result<Request, RequestError> {
+        let value = |placeholder: &Placeholder| self.value(placeholder, row, sources);
+        let headers =
+            self.headers.iter().map(|(name, template)| Ok((name.clone(), template.fill(Escape::None, value)?)));
+        let (body_size, body) = match &self.body {
+            Body::None => (0, None),
+            Body::Generated(size) => (*size, None),
+            Body::Bytes(bytes) => (bytes.len() as u64, Some(Content::Base64(STANDARD.encode(bytes)))),
+            Body::Text(template, escape) => {
+                let text = template.fill(*escape, value)?;
+                (text.len() as u64, Some(Content::Text(text)))
+            }
+        };
+        Ok(Request {
+            method: written.method().to_owned(),
+            path: self.path.fill(Escape::Percent, value)?,
+            body_size,
+            body,
+            headers: headers.collect::<Result<_, RequestError>>()?,
+            expect: None,
+        })
+    }
+
+    fn value(&self, placeholder: &Placeholder, row: usize, sources: &dyn Sources) -> Result<String, RequestError> {
+        match placeholder {
+            Placeholder::Variable(name) => {
+                sources.variable(name).ok_or_else(|| RequestError::Variable { name: name.clone() })
+            }
+            Placeholder::File(path) => Ok(text(path, sources)?.trim_end_matches(['\r', '\n']).to_owned()),
+            Placeholder::Data(name) => {
+                let known = self.data.as_ref().map(Data::names).unwrap_or_default();
+                let found = self.data.as_ref().and_then(|data| data.value(row, name));
+                found.map(str::to_owned).ok_or_else(|| RequestError::Unknown {
+                    name: name.clone(),
+                    nearest: nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
+                    known: known.to_vec(),
+                })
+            }
+        }
+    }
+}
+
+fn body(request: &WrittenRequest, sources: &dyn Sources) -> Result<Body, RequestError> {
+    let template = |text: &str| Body::Text(Template::of(text), escape(request, text));
+    if let Some(text) = &request.body {
+        return Ok(template(text));
+    }
+    if let Some(path) = &request.body_file {
+        let bytes = read(path, sources)?;
+        return Ok(match String::from_utf8(bytes) {
+            Ok(text) => template(&text),
+            Err(binary) => Body::Bytes(binary.into_bytes()),
+        });
+    }
+    Ok(request.body_size.map_or(Body::None, |size| Body::Generated(size.bytes())))
+}
+
+/// How values are escaped in a body: by its content type, or as JSON if it looks like JSON.
+fn escape(request: &WrittenRequest, body: &str) -> Escape {
+    let content_type = request.field("content-type").and_then(|values| FieldValues::all(values).first());
+    match content_type {
+        Some(kind) if kind.contains("json") => Escape::Json,
+        Some(kind) if kind.contains("x-www-form-urlencoded") => Escape::Percent,
+        Some(_) => Escape::None,
+        None if body.trim_start().starts_with(['{', '[']) => Escape::Json,
+        None => Escape::None,
+    }
+}
+
+fn text(path: &Path, sources: &dyn Sources) -> Result<String, RequestError> {
+    String::from_utf8(read(path, sources)?).map_err(|_| RequestError::NotText { path: path.to_owned() })
+}
+
+fn read(path: &Path, sources: &dyn Sources) -> Result<Vec<u8>, RequestError> {
+    sources.file(path).map_err(|source| RequestError::Unreadable { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed;
+
+    impl Sources for Fixed {
+        fn variable(&self, name: &str) -> Option<String> {
+            (name == "TOKEN").then(|| "secret".to_owned())
+        }
+
+        fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
+            match path.to_str() {
+                Some("users.csv") => Ok(b"user,id\nann,1\n\"b o\",2\n".to_vec()),
+                Some("token") => Ok(b"from file\n".to_vec()),
+                Some("image") => Ok(vec![255, 0]),
+                Some("order.json") => Ok(br#"{"user":"{{user}}"}"#.to_vec()),
+                _ => Err(io::ErrorKind::NotFound.into()),
+            }
+        }
+    }
+
+    fn of(toml: &str) -> Result<MixedRequest, RequestError> {
+        Ok(render(&[toml::from_str(toml).unwrap()], &Fixed)?.remove(0))
+    }
+
+    #[test]
+    fn a_request_is_sent_once_for_each_row() {
+        let request = of("path = '/u/{{user}}'\nbody_file = 'order.json'\ndata = 'users.csv'\nweight = 3").unwrap();
+        assert_eq!((request.name.as_str(), request.weight), ("POST /u/{{user}}", 3));
+        let paths: Vec<_> = request.variants.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(paths, ["/u/ann", "/u/b%20o"]);
+        let second = &request.variants[1];
+        assert_eq!(second.body, Some(Content::Text(r#"{"user":"b o"}"#.to_owned())));
+        assert_eq!((second.method.as_str(), second.body_size), ("POST", 14));
+        assert!(second.headers.contains(&("content-type".to_owned(), "application/json".to_owned())));
+    }
+
+    #[test]
+    fn headers_cookies_and_credentials_are_sent() {
+        let request = of(
+            "headers = { Authorization = 'Bearer {{env.TOKEN}}', x-a = ['1', '{{file.token}}'], User-Agent = 'me' }\n\
+                          cookies = { a = '1', b = '{{env.TOKEN}}' }",
+        )
+        .unwrap();
+        let expected = [
+            ("authorization", "Bearer secret"),
+            ("x-a", "1"),
+            ("x-a", "from file"),
+            ("user-agent", "me"),
+            ("cookie", "a=1; b=secret"),
+        ];
+        assert_eq!(request.variants[0].headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(request.name, "GET /");
+    }
+
+    #[test]
+    fn bodies_are_text_bytes_or_generated() {
+        let body = |toml: &str| {
+            let one = of(toml).unwrap().variants.remove(0);
+            (one.body_size, one.body)
+        };
+        assert_eq!(body("body_file = 'image'"), (2, Some(Content::Base64("/wA=".to_owned()))));
+        assert_eq!(body("body_size = '2 KiB'"), (2048, None));
+        let form = "body = 'u={{env.TOKEN}}&v=é'\nheaders = { content-type = 'application/x-www-form-urlencoded' }";
+        assert_eq!(body(form), (13, Some(Content::Text("u=secret&v=é".to_owned()))));
+    }
+
+    #[test]
+    fn a_missing_value_is_named_with_the_remedy_and_no_secret() {
+        for (toml, words) in [
+            ("path = '/{{usr}}'\ndata = 'users.csv'", "did you mean `{{user}}`?"),
+            ("path = '/{{user}}'", "no `data`"),
+            ("path = '/{{env.MISSING}}'", "export it first"),
+            ("path = '/{{file.missing}}'", "cannot read `missing`"),
+            ("body_file = 'missing'", "cannot read `missing`"),
+            ("data = 'users.csv'", "no placeholder uses"),
+            ("path = '/{{user}}'\ndata = 'image'", "not UTF-8"),
+            ("path = '/{{user}}'\ndata = 'token'", "token:1: no row"),
+        ] {
+            let why = of(toml).unwrap_err().to_string();
+            assert!(why.contains(words) && !why.contains("secret"), "{toml}: {why}");
+        }
+    }
+}
