@@ -9,8 +9,9 @@ use wirelab_model::units::Share;
 
 use crate::error::StudyError;
 use crate::factor::{NOT_SCALAR, is_scalar, keys, keys_of, level_name, level_names, one_setting};
-use crate::limits::{MAX_BLOCKS, MAX_CELLS, MAX_ENTRIES, MAX_FACTORS, MAX_NAME, MAX_PRESETS};
+use crate::limits::{MAX_BLOCKS, MAX_CELLS, MAX_ENTRIES, MAX_FACTORS, MAX_NAME, MAX_PRESETS, MOST_PLANTED};
 use crate::locate::{Step, steps};
+use crate::own;
 use crate::preset::{DEFAULT_PRESET, with_preset};
 use crate::ranges::out_of_range;
 use crate::selectors;
@@ -27,17 +28,20 @@ pub(crate) fn written(study: &Study) -> Checked {
         ("adjust", study.adjust.len()),
         ("figures", study.figures.len()),
         ("claims", study.claims.len()),
+        ("require", study.require.len()),
         ("published", study.published.len()),
     ] {
         at_most(MAX_ENTRIES, entries, list)?;
     }
     at_most(MAX_PRESETS, study.presets.len(), "presets")?;
+    own::check(&study.requests)?;
     resolved(study)?;
     // Presets do not change these parts; without them, many presets are cheap to apply.
     let base = Study {
         exclude: Vec::new(),
         figures: Vec::new(),
         claims: Vec::new(),
+        require: Vec::new(),
         published: Vec::new(),
         presets: IndexMap::new(),
         ..study.clone()
@@ -222,6 +226,7 @@ fn whole(study: &Study) -> Checked {
     adjustments(study)?;
     study.timeline.as_ref().map_or(Ok(()), timeline::check)?;
     compare(study)?;
+    planted(study)?;
     blocks(study)
 }
 
@@ -301,6 +306,17 @@ fn compare(study: &Study) -> Checked {
         return Err(StudyError::new(message).at(steps!["compare", "primary"]));
     }
     share(compare.margin, "compare", "margin")
+}
+
+fn planted(study: &Study) -> Checked {
+    if (0.0..=MOST_PLANTED.0).contains(&study.planted.0) {
+        return Ok(());
+    }
+    let message = format!(
+        "`planted` is {}, but must be from 0 % (no planted effects) to {MOST_PLANTED} of the time of all trials",
+        study.planted
+    );
+    Err(StudyError::new(message).at(steps!["planted"]))
 }
 
 fn blocks(study: &Study) -> Checked {

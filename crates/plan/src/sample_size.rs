@@ -4,8 +4,8 @@
 //! blocks. Under the null hypothesis each difference is positive or negative with probability 1/2, independently. The
 //! most extreme outcome, all n differences of one sign, thus has probability 2 / 2^n, and no p value of the exact
 //! test is smaller. Holm's procedure (Holm 1979) over m comparisons rejects its first hypothesis only if the smallest
-//! p is at most 0.045 / m: at the end of a run, tests have a level of 4.5 % (docs/statistics.md). With 2^(1 - n) > 0.045 / m
-//! nothing can ever be significant, however large the effect. Hence
+//! p is at most 0.045 / m: at the end of a run, tests have a level of 4.5 % (docs/statistics.md). With 2^(1 - n) >
+//! 0.045 / m nothing can ever be significant, however large the effect. Hence
 //!
 //! ```text
 //! n >= 1 + log2(m / 0.045) = 1 + log2(200 m / 9)
