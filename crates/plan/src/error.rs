@@ -52,9 +52,21 @@ impl StudyError {
         self
     }
 
+    /// Puts the steps to a table in front of the place within it.
+    pub(crate) fn below(mut self, table: &[Step]) -> Self {
+        self.0.path.splice(0..0, table.iter().cloned());
+        self
+    }
+
     /// Puts the attempted action in front of the message.
     pub(crate) fn when(mut self, attempt: &str) -> Self {
         self.0.message = format!("{attempt}: {}", self.0.message);
+        self.0.path.clear();
+        self
+    }
+
+    /// Removes the place, for an error in a part that no file has.
+    pub(crate) fn without_path(mut self) -> Self {
         self.0.path.clear();
         self
     }

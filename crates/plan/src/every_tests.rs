@@ -18,7 +18,12 @@ const STUDY: &str = r#"
 
 fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate {
     let role = |protocols: &[Protocol]| {
-        (!protocols.is_empty()).then(|| Role { protocols: protocols.into(), features: Vec::new(), exposition: false })
+        (!protocols.is_empty()).then(|| Role {
+            protocols: protocols.into(),
+            features: Vec::new(),
+            exposition: false,
+            own_requests: false,
+        })
     };
     let description = Description {
         contract: CONTRACT_VERSION,

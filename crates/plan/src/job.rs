@@ -3,7 +3,8 @@
 use wirelab_model::heron;
 use wirelab_model::network::Address;
 use wirelab_model::plan::{
-    BUILTIN, Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, ten_minutes,
+    BUILTIN, Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, command_name,
+    ten_minutes,
 };
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
@@ -60,7 +61,11 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
     let link = link(settings, &placement)?;
     let offloads = offloads(settings, network, link.as_ref())?;
     let servers = OwnServers {
-        endpoint: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
+        endpoint: match &settings.server_command {
+            Some(words) => command_name(words),
+            None => settings.server.clone().unwrap_or_else(|| endpoint.clone()),
+        },
+        command: settings.server_command.clone(),
         protocol: server_protocol(settings, protocol)?,
         places: servers,
         nodes: settings.server_nodes.clone(),
@@ -70,11 +75,20 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
         max_connection_age: settings
             .max_connection_age
             .filter(|_| (protocol.is_http() || protocol.is_grpc()) && !protocol.uses_udp()),
+        added_work: Span(0),
     };
+    own_server(settings, protocol)?;
     let job = with_divisible_clients(Job {
         protocol,
         client: settings.client.clone().unwrap_or(endpoint),
-        topology: Topology { placement, link, network, offloads, client_nodes: settings.client_nodes.clone() },
+        topology: Topology {
+            placement,
+            link,
+            network,
+            offloads,
+            client_nodes: settings.client_nodes.clone(),
+            cpus: settings.cpus.clone().unwrap_or_default(),
+        },
         target: site.map_or(Target::Servers(servers), Target::Site),
         work,
         load: Load {
@@ -146,6 +160,37 @@ fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, StudyEr
     };
     let delay = settings.delay.filter(|_| exchange == Exchange::Delay).unwrap_or_default();
     Ok(Requests { exchange, request_size, response_size, delay })
+}
+
+/// Checks the program of the user, if it is the server.
+///
+/// # Errors
+/// If its command line has no word, or another setting contradicts it.
+fn own_server(settings: &Settings, protocol: Protocol) -> Result<(), StudyError> {
+    let Some(words) = &settings.server_command else { return Ok(()) };
+    if words.first().is_none_or(String::is_empty) {
+        return Err(StudyError::new("`server_command` has no word; write `[\"./my-server\", \"--port\", \"{port}\"]`"));
+    }
+    if !protocol.is_http() {
+        return Err(StudyError::new(format!(
+            "`server_command` is for HTTP, and {protocol} is not; set `protocol` to h1, h1c, h2, h2c or h3"
+        )));
+    }
+    let other = [
+        ("server", settings.server.is_some()),
+        ("server_threads", settings.server_threads.is_some()),
+        ("server_lacks", settings.server_lacks.is_some()),
+        ("max_connection_age", settings.max_connection_age.is_some()),
+        ("exchange", settings.exchange.is_some()),
+        ("payload", settings.payload.is_some()),
+        ("delay", settings.delay.is_some()),
+    ];
+    match other.into_iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((key, _)) => Err(StudyError::new(format!(
+            "`{key}` is set, but your program (`server_command`) does not know it; remove one of them"
+        ))),
+    }
 }
 
 /// The only protocol of the server, if it lacks the client's: the HTTP version that such servers do have.
@@ -254,7 +299,7 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
         connection_window: window(settings.connection_window, 16 << 20),
         udp_send_buffer: bytes(settings.udp_send_buffer).filter(|_| udp),
         udp_receive_buffer: bytes(settings.udp_receive_buffer).filter(|_| udp),
-        max_udp_payload: settings.max_udp_payload.filter(|_| udp),
+        max_udp_payload: settings.max_udp_payload.map(|payload| payload.0).filter(|_| udp),
         gso: settings.gso.filter(|_| udp),
         gro: settings.gro.filter(|_| udp),
         // Off is the default of every stack, so the job has it only if the study sets it.

@@ -29,6 +29,7 @@
 //! # Ok::<(), wirelab_plan::StudyError>(())
 //! ```
 
+mod bounds;
 mod builtin;
 mod check;
 mod clients;
@@ -47,9 +48,11 @@ mod locate;
 mod matrix;
 mod mesh;
 mod order;
+pub mod own;
 mod page;
 mod parse;
 mod placed;
+mod planted;
 pub mod polite;
 mod preset;
 mod ranges;
@@ -59,8 +62,10 @@ mod selectors;
 mod site;
 pub mod table;
 mod timeline;
+mod window;
 mod words;
 
+pub use bounds::{BareBound, check_bounds, known_statement, require};
 pub use builtin::{Builtin, builtin, find};
 pub use error::StudyError;
 pub use every::{Candidate, INSTALLED, takes_installed, with_installed};
@@ -69,9 +74,11 @@ pub use job::job;
 pub use limits::{MAX_CELLS, MAX_TEXT};
 pub use matrix::plan;
 pub use order::block;
-pub use parse::parse;
+pub use parse::{parse, read};
 pub use placed::placed;
+pub use planted::{PlantedTrial, planted_trials, planting, with_work};
 pub use preset::DEFAULT_PRESET;
 pub use resolve::{move_to, resolve};
 pub use sample_size::blocks_for_significance;
 pub use selectors::{Names, check_names};
+pub use window::{ShortWindow, short_windows, windows_of_block};

@@ -1,6 +1,8 @@
 //! Upper limits for a study. Larger files are refused before they are processed, so that they exhaust neither time
 //! nor memory.
 
+use wirelab_model::units::Share;
+
 /// Size of a study file, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
 
@@ -18,6 +20,9 @@ pub(crate) const MAX_ENTRIES: usize = 1000;
 
 /// Blocks. With [`MAX_CELLS`] and one twin per cell, trial numbers stay below 2^32.
 pub(crate) const MAX_BLOCKS: u32 = 100_000;
+
+/// Share of the time of all trials for planted effects.
+pub(crate) const MOST_PLANTED: Share = Share(0.9);
 
 /// Characters in the name of a study, factor, level or preset.
 pub(crate) const MAX_NAME: usize = 100;

@@ -15,6 +15,7 @@ use crate::exclude::Selection;
 use crate::factor::{self, overlaid};
 use crate::job::job;
 use crate::locate::steps;
+use crate::own::with_requests;
 use crate::{sample_size, timeline};
 
 /// Makes the plan of a study with preset and command line applied ([`resolve`](crate::resolve())).
@@ -106,8 +107,10 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
         }
         let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
         let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
-        let job =
-            job(&settings).and_then(|job| timeline::with_timeline(job, study.timeline.as_ref())).map_err(|error| {
+        let job = job(&settings)
+            .and_then(|job| with_requests(job, &settings, &study.requests))
+            .and_then(|job| timeline::with_timeline(job, study.timeline.as_ref()))
+            .map_err(|error| {
                 let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
                 error.when(&format!("the cell `{}` cannot be run", names.join(" ")))
             })?;

@@ -29,6 +29,14 @@ pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
     Ok(study)
 }
 
+/// Reads a TOML file of another kind than a study, with the same errors.
+///
+/// # Errors
+/// With file, line and column, if the text is not TOML, or a key or value is unknown.
+pub fn read<T: serde::de::DeserializeOwned>(text: &str, file: &str) -> Result<T, StudyError> {
+    toml::from_str(text).map_err(|error| from_toml(&error, text, file))
+}
+
 /// Converts an error of the TOML reader, with its position and a message for study authors.
 pub(crate) fn from_toml(error: &toml::de::Error, text: &str, file: &str) -> StudyError {
     let (message, meant) = words::explain(error.message());

@@ -1,10 +1,12 @@
-//! Request limits for hosts that the user does not own. The plan is checked before the first request.
+//! Request limits for hosts that the user may not own: those outside of this machine and of private networks. The plan
+//! is checked before the first request.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wirelab_model::plan::{Job, Plan, Target};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::site::Site;
 use wirelab_model::spec::{Extent, Pause, Schedule};
 
 /// Maximum requests per protocol to a foreign host, including those before a measurement.
@@ -30,6 +32,9 @@ pub fn excess(plan: &Plan) -> Option<String> {
     let mut sent: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for cell in &plan.cells {
         let Target::Site(site) = &cell.job.target else { continue };
+        if site.is_near() {
+            continue;
+        }
         if let Some(why) = too_fast(&cell.job) {
             return Some(format!("the cell `{}` {why}", cell.label()));
         }
@@ -55,7 +60,7 @@ pub fn excess(plan: &Plan) -> Option<String> {
 /// Removes the A/A twins from a plan with foreign hosts: they would repeat the baseline's requests. Twins come after
 /// all other cells, so the other cells keep their numbers.
 pub fn remove_twins(plan: &mut Plan) {
-    if plan.cells.iter().all(|cell| matches!(cell.job.target, Target::Servers(_))) {
+    if plan.cells.iter().all(|cell| cell.job.site().is_none_or(Site::is_near)) {
         return;
     }
     plan.cells.retain(|cell| cell.twin_of.is_none());
@@ -106,6 +111,15 @@ mod tests {
     #[test]
     fn servers_that_wirelab_starts_have_no_limit() {
         assert_eq!(of("requests = 100000\nworkers = 10", 10), None);
+    }
+
+    #[test]
+    fn hosts_of_this_machine_and_of_private_networks_have_no_limit() {
+        for site in
+            ["https://localhost:8443/", "https://10.0.0.1/", "https://example.org/\"\nsite_address = \"10.0.0.1"]
+        {
+            assert_eq!(of(&format!("site = \"{site}\"\nrequests = 100000\nworkers = 10"), 10), None, "{site}");
+        }
     }
 
     #[test]

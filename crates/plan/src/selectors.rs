@@ -8,6 +8,7 @@ use wirelab_model::claim::{Claim, Needs, Test};
 use wirelab_model::selector::Selector;
 use wirelab_model::study::Study;
 
+use crate::bounds;
 use crate::error::StudyError;
 use crate::every;
 use crate::factor::{level_name, level_names};
@@ -36,6 +37,10 @@ pub(crate) fn check(study: &Study) -> Checked {
     for (index, published) in study.published.iter().enumerate() {
         selector(&published.cell, &known, &steps!["published", index, "cell"])?;
     }
+    for (index, requirement) in study.require.iter().enumerate() {
+        selector(&requirement.cells, &known, &steps!["require", index, "cells"])?;
+    }
+    bounds::requirements(study)?;
     claims(study, &known)
 }
 
@@ -233,7 +238,9 @@ pub fn check_names(study: &Study, names: &Names<'_>) -> Result<(), StudyError> {
     });
     let published =
         study.published.iter().enumerate().map(|(i, p)| (&p.metric, steps!["published", i, "metric"].to_vec()));
-    for (name, place) in compared.chain(claimed).chain(published) {
+    let required =
+        study.require.iter().enumerate().map(|(i, r)| (&r.that.metric, steps!["require", i, "that"].to_vec()));
+    for (name, place) in compared.chain(required).chain(claimed).chain(published) {
         known_name("metric", name, names.metrics, place)?;
     }
     Ok(())

@@ -114,7 +114,18 @@ fn plain_types(raw: &str) -> String {
     ] {
         text = text.replace(name, words);
     }
-    for name in ["Settings", "Compare", "Blocks", "Preset", "Published", "Claim", "Test", "Study"] {
+    for name in [
+        "Settings",
+        "Compare",
+        "Blocks",
+        "Preset",
+        "Published",
+        "Claim",
+        "Test",
+        "Study",
+        "WrittenRequest",
+        "Expectation",
+    ] {
         text = text.replace(&format!("expected struct {name}"), "expected a table");
     }
     text

@@ -272,11 +272,13 @@ fn record(cell: usize, number: u32, block: u32, values: Values) -> TrialRecord {
         window_ns: 0,
         values,
         results: None,
+        results_sha256: None,
         server: [].into(),
         client: [].into(),
         timeline: None,
         clients: Vec::new(),
         profile: Vec::new(),
+        processors: None,
         warnings: Vec::new(),
     }
 }

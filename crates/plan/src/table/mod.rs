@@ -99,6 +99,7 @@ fn measured(text: &str, file: &str, mapping: &Mapping) -> Result<Measured, Study
         may_load: false,
         observers: Vec::new(),
         plan,
+        planted: None,
         endpoints: IndexMap::new(),
         environment: Environment::default(),
         warnings: Vec::new(),

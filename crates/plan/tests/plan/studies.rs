@@ -215,7 +215,9 @@ fn public_sites_is_polite_to_real_ones_unless_it_may_load_them() {
     assert_eq!(polite::excess(&polite), None);
     assert!(polite.cells.iter().all(|cell| cell.job.site().is_some() && cell.twin_of.is_none()));
     assert!(polite.comparisons.iter().all(|comparison| !comparison.aa));
-    let (all, _) = planned(study, Some("internet-all"));
+    let all = parse(study.text, study.name).unwrap();
+    let site = ["site=https://example.org/".to_owned()];
+    let (all, _) = plan(&resolve(all, Some("internet-all"), &site).unwrap()).unwrap();
     assert!(polite::excess(&all).is_some());
 }
 
