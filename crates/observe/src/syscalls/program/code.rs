@@ -5,16 +5,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// One instruction in the layout of a little-endian machine.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Instruction {
-    code: u8,
-    /// Destination in the lower four bits, source in the upper four.
-    registers: u8,
-    offset: i16,
-    immediate: i32,
-}
+use crate::bpf::Instruction;
 
 /// Slots per side: one for each call number; the last slot counts all higher numbers.
 pub(super) const SLOTS: u32 = 512;
@@ -42,7 +33,7 @@ const KEY: i16 = -4;
 const VALUE: i16 = -8;
 
 const fn instruction(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> Instruction {
-    Instruction { code, registers: destination | source << 4, offset, immediate }
+    Instruction::new(code, destination, source, offset, immediate)
 }
 
 const fn set(register: u8, immediate: i32) -> Instruction {

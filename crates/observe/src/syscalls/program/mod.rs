@@ -4,7 +4,6 @@
 //! without names, and context switches add nothing; they are what makes counters per thread expensive (see
 //! [`super::TOTAL`]).
 
-mod bpf;
 mod code;
 
 use std::fs;
@@ -13,12 +12,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use wirelab_model::missing::Missing;
 
-use self::bpf::{Attachment, Code, Kind, Map};
 use self::code::{MISSED, SLOTS};
 use super::Counts;
 use super::calls::{CALLS, number};
 use super::counter::Counter;
 use super::tracefs;
+use crate::bpf::{Attachment, Code, Kind, Map, processors, suited};
 use crate::tree::{Pid, tree};
 use crate::window::Sides;
 
@@ -27,9 +26,6 @@ const FOLLOWED: u32 = 16_384;
 
 /// How often processes are listed again because one started or ended meanwhile. Both sides wait, so one try is usual.
 const TRIES: usize = 10;
-
-/// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// The running program, counting both sides until it is dropped.
 #[derive(Debug)]
@@ -81,8 +77,8 @@ impl Program {
     }
 
     fn attach(child: i16, event: u64, listed: &[(Pid, u32)]) -> io::Result<Self> {
-        let trees = Map::create(Kind::Hash, FOLLOWED, 0)?;
-        let counts = Map::create(Kind::PerProcessor, MISSED + 1, processors()?)?;
+        let trees = Map::create(Kind::Hash, [4, 4], FOLLOWED, 0)?;
+        let counts = Map::create(Kind::PerProcessor, [4, 8], MISSED + 1, processors()?)?;
         for (pid, side) in listed {
             is_64_bit(*pid)?;
             trees.put(*pid, *side)?;
@@ -117,19 +113,6 @@ impl Program {
     }
 }
 
-/// Checks that process ids and call numbers mean here what the program assumes.
-fn suited() -> Result<(), Missing> {
-    if cfg!(target_endian = "big") {
-        return Err(Missing::BigEndian);
-    }
-    // In another PID namespace, such as a container's, process ids differ from the ids that the program sees.
-    match fs::read_link("/proc/self/ns/pid") {
-        Ok(namespace) if namespace.as_os_str() == FIRST_NAMESPACE => Ok(()),
-        Ok(_) => Err(Missing::OwnPidNamespace),
-        Err(error) => Err(Missing::unreadable("/proc/self/ns/pid", error)),
-    }
-}
-
 /// Checks that a process is a 64-bit program; 32-bit programs have other call numbers.
 fn is_64_bit(pid: Pid) -> io::Result<()> {
     let mut head = [0; 5];
@@ -138,13 +121,6 @@ fn is_64_bit(pid: Pid) -> io::Result<()> {
         [0x7f, b'E', b'L', b'F', 2] => Ok(()),
         _ => Err(io::Error::other(format!("process {pid} is not a 64-bit program"))),
     }
-}
-
-/// The number of processors that the kernel keeps per-processor values for: all possible ones.
-fn processors() -> io::Result<usize> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    last.map(|last| last + 1).ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible names no processor"))
 }
 
 /// The offset of the child's process id in a fork's record, from the kernel's description of the record.
