@@ -26,6 +26,20 @@ pub const ABOUT: About = About {
         per_request_metric("cpu_server_per_request", "CPU time per request, server", Side::Server),
         per_byte_metric("cpu_client_per_byte", "CPU time per byte, client", Side::Client),
         per_byte_metric("cpu_server_per_byte", "CPU time per byte, server", Side::Server),
+        total_metric(
+            "cpu_total_per_request",
+            "CPU time per request, client and server",
+            "CPU time, user and system, of client and server in the measured window, divided by the requests that \
+             succeeded in it. Unlike the values of one side, it does not depend on which process the kernel charges for \
+             the receipt of a packet.",
+        ),
+        total_metric(
+            "cpu_total_per_byte",
+            "CPU time per byte, client and server",
+            "CPU time, user and system, of client and server in the measured window, divided by the payload bytes of \
+             the requests that succeeded in it, both directions. Unlike the values of one side, it does not depend on \
+             which process the kernel charges for the receipt of a packet.",
+        ),
         share_metric("cpu_client_share", "CPU use, client", Side::Client),
         share_metric("cpu_server_share", "CPU use, server", Side::Server),
         system_metric("cpu_client_system_share", "System part of the CPU time, client", Side::Client),
@@ -38,14 +52,23 @@ const TICKS: &str = "the kernel's account of the process in ticks (/proc/PID/sta
 
 const fn per_request_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
     let meaning = "CPU time, user and system, of all threads of the process and its children in the measured window, \
-                   divided by the requests that succeeded in it.";
+                   divided by the requests that succeeded in it. On loopback and between \
+                   network namespaces, the kernel charges the receipt of a packet to its sender; only the sum of both \
+                   sides (`cpu_total_*`) is free of that.";
     Metric { name, title, unit: Unit::Nanoseconds, side, vantage: CLOCK, better: Better::Lower, meaning }
 }
 
 const fn per_byte_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
     let meaning = "CPU time, user and system, of all threads of the process and its children in the measured window, \
-                   divided by the payload bytes of the requests that succeeded in it, both directions.";
+                   divided by the payload bytes of the requests that succeeded in it, both directions. On loopback and between \
+                   network namespaces, the kernel charges the receipt of a packet to its sender; only the sum of both \
+                   sides (`cpu_total_*`) is free of that.";
     Metric { name, title, unit: Unit::Nanoseconds, side, vantage: CLOCK, better: Better::Lower, meaning }
+}
+
+/// A metric of both sides together.
+const fn total_metric(name: &'static str, title: &'static str, meaning: &'static str) -> Metric {
+    Metric { name, title, unit: Unit::Nanoseconds, side: Side::Link, vantage: CLOCK, better: Better::Lower, meaning }
 }
 
 const fn share_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
@@ -100,6 +123,7 @@ impl Observer for Cpu {
     fn values(&mut self, window: &Window) -> Values {
         let spent = Sides::join(self.begin.as_ref(), self.end.as_ref(), spent);
         let system = Sides::join(self.begin.as_ref(), self.end.as_ref(), system_share);
+        let total = spent.client.clone().and_then(|client| Ok(client + spent.server.clone()?));
         values(
             ABOUT.metrics,
             [
@@ -107,6 +131,8 @@ impl Observer for Cpu {
                 per_request(&spent.server, window),
                 per_byte(&spent.client, window),
                 per_byte(&spent.server, window),
+                per_request(&total, window),
+                per_byte(&total, window),
                 share(&spent.client, window),
                 share(&spent.server, window),
                 system.client,

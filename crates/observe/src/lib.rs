@@ -1,8 +1,11 @@
 //! Observers: instruments that measure a trial from outside the endpoints. Each observer is a module that declares its
 //! metrics, its cost and the privileges that it needs.
 
+pub mod affinity;
+mod bpf;
 pub mod cpu;
 pub mod drops;
+pub mod exchanges;
 pub mod faults;
 pub mod film;
 pub mod machine;
@@ -23,9 +26,11 @@ pub mod witness;
 use std::path::{Path, PathBuf};
 
 use wirelab_model::metric::{Metric, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::network::Vantage;
 use wirelab_model::usage::Usage;
 
+pub use exchanges::Exchanges;
 pub use prometheus::Exporter;
 pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
 pub use witness::Witness;
@@ -53,6 +58,11 @@ pub trait Observer: Send {
     /// Called after both processes have ended, with the kernel's resource usage of each.
     fn reaped(&mut self, _reaped: &Reaped) {}
 
+    /// What the kernel saw of the client's requests, after [`Observer::end`]; `None` if the observer did not see them.
+    fn exchanges(&self) -> Option<&Exchanges> {
+        None
+    }
+
     /// The values, after [`Observer::reaped`]. Contains every declared metric, measured or with the reason why it is
     /// missing.
     fn values(&mut self, window: &Window) -> Values;
@@ -77,7 +87,7 @@ pub struct About {
 }
 
 /// The processes to observe, by process id.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Targets {
     /// The servers; `None` if the lab cannot show them.
     pub servers: Option<Vec<u32>>,
@@ -88,6 +98,11 @@ pub struct Targets {
     /// The control plane; `None` if the trial has none, or if the lab cannot show it. Such a lab shows no client
     /// either.
     pub control_plane: Option<u32>,
+    /// The ports that the clients connect to.
+    pub ports: Vec<u16>,
+    /// Why an observer cannot separate the requests on a connection; `None` if each connection carries one request
+    /// after the other.
+    pub mixed: Option<Missing>,
 }
 
 /// The sidecars' processes, by side; `None` if the lab cannot show them.

@@ -4,8 +4,8 @@ use wirelab_model::metric::Metric;
 use wirelab_model::nearest::did_you_mean;
 
 use crate::{
-    About, Observer, cpu, drops, faults, film, machine, memory, packets, prometheus, rusage, sidecars, switches,
-    syscalls, tcp,
+    About, Observer, cpu, drops, exchanges, faults, film, machine, memory, packets, prometheus, rusage, sidecars,
+    switches, syscalls, tcp,
 };
 
 /// The declarations of all observers.
@@ -25,6 +25,7 @@ pub const OBSERVERS: &[&About] = &[
     &tcp::ABOUT,
     &prometheus::ABOUT,
     &sidecars::ABOUT,
+    &exchanges::ABOUT,
 ];
 
 /// Creates an observer for one trial; `None` if no observer has this name (see [`unknown`]).
@@ -45,6 +46,7 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "packets" => Box::<packets::Packets>::default(),
         "tcp" => Box::<tcp::Tcp>::default(),
         "prometheus" => Box::<prometheus::Prometheus>::default(),
+        "exchanges" => Box::<exchanges::Witness>::default(),
         "sidecars" => Box::<sidecars::OfSidecars>::default(),
         _ => return None,
     })
@@ -127,7 +129,8 @@ mod tests {
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage, machine, syscalls, syscalls_by_name, strace, film, packets, tcp, prometheus, sidecars"
+             drops, rusage, machine, syscalls, syscalls_by_name, strace, film, packets, tcp, prometheus, sidecars, \
+             exchanges"
         );
     }
 }

@@ -297,6 +297,7 @@ fn report(connections: impl Iterator<Item = Connection>) -> TransportReport {
         bytes_lost: sum(|one| one.bytes_retransmitted),
         congestion_events: None,
         congestion_window: all.iter().map(|one| one.window).max().filter(|window| *window > 0),
+        payload_max: None,
     }
 }
 
@@ -329,6 +330,7 @@ mod tests {
             bytes_lost: Some(3000),
             congestion_events: None,
             congestion_window: Some(14_000),
+            payload_max: None,
         };
         assert_eq!(report, expected);
         assert_eq!(report.check(), Ok(()));
