@@ -10,7 +10,7 @@ use wirelab_model::timeline::Lifetimes;
 
 use crate::distance::Place;
 use crate::place::{clients, servers};
-use wirelab_lab::endpoints::BUILTIN;
+use wirelab_lab::endpoints::is_own;
 
 /// The requirements of a run on a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Layout {
                 Course::Timeline(_) => Lifetimes::of(job).clients.len(),
             };
             layout.clients_in_a_pod = layout.clients_in_a_pod.max(in_a_pod);
-            layout.has_others |= players(job).any(|name| name != BUILTIN);
+            layout.has_others |= players(job).any(|name| !is_own(name));
         }
         Ok(layout)
     }

@@ -17,7 +17,14 @@ use wirelab_lab::internet::own_servers;
 /// # Errors
 /// If a cluster cannot meet the job's settings; the message names the remedy.
 pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, LabError> {
-    let OwnServers { places, nodes, .. } = own_servers(INFO.name, job)?;
+    let OwnServers { places, nodes, command, .. } = own_servers(INFO.name, job)?;
+    if command.is_some() {
+        return Err(LabError::unsupported(format!(
+            "`server_command` is set, but the pods of the lab `{}` do not have the program",
+            INFO.name
+        ))
+        .remedy("use the lab `loopback` or `netns`"));
+    }
     let far = Distance::parse(&job.topology.placement)?;
     if job.topology.network == Network::Direct {
         return Err(LabError::unsupported(format!(

@@ -10,7 +10,7 @@ use wirelab_model::network::Vantage;
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
-use crate::{LabError, LabInfo, Process, Role};
+use crate::{Confinement, LabError, LabInfo, Process, Role};
 
 /// A lab during a session.
 pub trait PreparedLab: Send {
@@ -19,6 +19,14 @@ pub trait PreparedLab: Send {
     /// # Errors
     /// If the lab lacks the placement; the message lists the supported ones.
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError>;
+
+    /// Checks that the lab's helper processes still run. Called before each trial.
+    ///
+    /// # Errors
+    /// If one has ended: each further trial would fail, or leave processes behind after a crash.
+    fn check_helpers(&self) -> Result<(), LabError> {
+        Ok(())
+    }
 
     /// Measures the links of these jobs, each distinct link once, while nothing else uses them. Empty in labs without
     /// emulated links.
@@ -116,6 +124,11 @@ pub trait Arena: Send {
     /// If the connection to the lab is lost.
     fn remote_observer(&mut self, _observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
         Ok(None)
+    }
+
+    /// The processors to which the lab confines the processes; `None`: it does not control them.
+    fn confinement(&self) -> Option<&Confinement> {
+        None
     }
 
     /// Whether the processes run in real time. False in labs that simulate time.

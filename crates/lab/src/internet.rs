@@ -11,7 +11,7 @@ use wirelab_model::site::Site;
 use crate::guard::Guard;
 use crate::local::LocalArena;
 use crate::loopback::no_timeline;
-use crate::{Addresses, Arena, Lab, LabError, LabInfo, Preparation, PreparedLab};
+use crate::{Addresses, Arena, Confinement, Lab, LabError, LabInfo, Preparation, PreparedLab};
 
 /// Static facts for `wirelab labs`.
 pub static INFO: LabInfo = LabInfo {
@@ -87,7 +87,8 @@ impl Lab for Internet {
     }
 
     fn check(&self, job: &Job) -> Result<(), LabError> {
-        self.addresses(job).map(drop)
+        self.addresses(job)?;
+        Confinement::choose(&job.topology.cpus).map(drop)
     }
 
     fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
@@ -99,12 +100,17 @@ impl Lab for Internet {
 struct Prepared<'a>(&'a Internet);
 
 impl PreparedLab for Prepared<'_> {
+    fn check_helpers(&self) -> Result<(), LabError> {
+        self.0.guard.check()
+    }
+
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         self.0.addresses(job)
     }
 
     fn open<'a>(&'a mut self, _: &Trial, job: &'a Job) -> Result<Box<dyn Arena + 'a>, LabError> {
-        Ok(Box::new(LocalArena { info: &INFO, addresses: self.0.addresses(job)?, guard: &self.0.guard }))
+        let confinement = Confinement::choose(&job.topology.cpus)?;
+        Ok(Box::new(LocalArena { info: &INFO, addresses: self.0.addresses(job)?, guard: &self.0.guard, confinement }))
     }
 }
 

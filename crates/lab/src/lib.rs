@@ -24,6 +24,7 @@ mod names;
 pub mod netns;
 pub mod probe;
 pub mod process;
+mod processors;
 mod reap;
 
 use std::path::Path;
@@ -31,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use wirelab_model::event::{Command, Event};
+use wirelab_model::metric::Side;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
 pub use wirelab_model::reason::ExitStatus;
@@ -50,6 +52,7 @@ pub use netns::Netns;
 pub use netns::metrics::METRICS;
 pub use probe::refuses_unknown_protocol;
 pub use process::LocalProcess;
+pub use processors::Confinement;
 pub use reap::reap;
 
 /// Static facts about a lab.
@@ -139,6 +142,15 @@ impl Role {
             Self::Client => "client",
             Self::Sidecar(_) => "sidecar",
             Self::ControlPlane => "control-plane",
+        }
+    }
+
+    /// Side to which the role belongs; a control plane runs beside the clients.
+    #[must_use]
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Client | Self::Sidecar(Beside::Clients) | Self::ControlPlane => Side::Client,
+            Self::Server | Self::Sidecar(Beside::Server) => Side::Server,
         }
     }
 

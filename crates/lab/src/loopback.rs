@@ -11,7 +11,7 @@ use wirelab_model::warning::Warning;
 use crate::guard::Guard;
 use crate::internet::{no_labels, own_servers};
 use crate::local::LocalArena;
-use crate::{Addresses, Arena, Lab, LabError, LabInfo, Preparation, PreparedLab};
+use crate::{Addresses, Arena, Confinement, Lab, LabError, LabInfo, Preparation, PreparedLab};
 
 /// Static facts for `wirelab labs`.
 pub static INFO: LabInfo = LabInfo {
@@ -53,6 +53,11 @@ impl Lab for Loopback {
         mtu("lo").map(|mtu| Warning::LoopbackMtu { mtu }).into_iter().collect()
     }
 
+    fn check(&self, job: &Job) -> Result<(), LabError> {
+        addresses(job)?;
+        Confinement::choose(&job.topology.cpus).map(drop)
+    }
+
     fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
         Ok(Box::new(Prepared(self)))
     }
@@ -62,12 +67,17 @@ impl Lab for Loopback {
 struct Prepared<'a>(&'a Loopback);
 
 impl PreparedLab for Prepared<'_> {
+    fn check_helpers(&self) -> Result<(), LabError> {
+        self.0.guard.check()
+    }
+
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         addresses(job)
     }
 
     fn open<'a>(&'a mut self, _: &Trial, job: &'a Job) -> Result<Box<dyn Arena + 'a>, LabError> {
-        Ok(Box::new(LocalArena { info: &INFO, addresses: addresses(job)?, guard: &self.0.guard }))
+        let confinement = Confinement::choose(&job.topology.cpus)?;
+        Ok(Box::new(LocalArena { info: &INFO, addresses: addresses(job)?, guard: &self.0.guard, confinement }))
     }
 }
 

@@ -44,8 +44,8 @@ impl Names {
 
     /// Applies the names to the calling process. Makes three system calls and does not allocate.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        // SAFETY: only the mount namespace (and with it what the process shares of its working directory) changes; no memory
-        // and no file descriptor is unshared.
+        // SAFETY: only the mount namespace (and with it what the process shares of its working directory) changes; no
+        // memory and no file descriptor is unshared.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
         // Keep the mount out of other namespaces.
         mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open, set_parent_process_death_signal,
 };
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 
@@ -343,9 +343,11 @@ pub fn program(endpoint: &Endpoint, arguments: &[&OsStr]) -> Option<Program> {
     Some(program)
 }
 
-/// Namespaces of a process; absent ones are inherited from wirelab.
+/// Namespaces and processors of a process; absent ones are inherited from wirelab.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
+    /// The processors on which it and its descendants may run.
+    pub processors: Option<CpuSet>,
     /// User namespace that owns the network namespace; entering the latter needs its rights.
     pub owner: Option<OwnedFd>,
     /// The network namespace.
@@ -355,8 +357,12 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Moves the calling process into the namespaces. Makes at most five system calls and does not allocate.
+    /// Moves the calling process into the namespaces and onto its processors. Makes at most six system calls and does
+    /// not allocate.
     fn enter(&self) -> io::Result<()> {
+        if let Some(processors) = &self.processors {
+            sched_setaffinity(None, processors)?;
+        }
         for (namespace, kind) in [(&self.owner, LinkNameSpaceType::User), (&self.network, LinkNameSpaceType::Network)] {
             if let Some(namespace) = namespace {
                 move_into_link_name_space(namespace.as_fd(), Some(kind))?;
@@ -367,7 +373,7 @@ impl Home {
 }
 
 /// Configures a program to lead its own process group, die with the calling thread, register with the guard before
-/// exec, and enter its namespaces.
+/// exec, and enter its namespaces and processors.
 pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home: Option<Arc<Home>>) {
     let parent = getpid();
     program.process_group(0);
@@ -380,7 +386,7 @@ pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home
         registration.as_ref().map_or(Ok(()), |pipe| Guard::register(pipe, getpid()))?;
         home.as_ref().map_or(Ok(()), |home| home.enter())
     };
-    // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)). The closure makes
-    // at most eight system calls, formats an integer on the stack, and neither allocates nor takes a lock.
+    // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)). The closure
+    // makes at most nine system calls, formats an integer on the stack, and neither allocates nor takes a lock.
     unsafe { program.pre_exec(hook) };
 }

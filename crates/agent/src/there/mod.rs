@@ -31,8 +31,8 @@ pub const SUBCOMMAND: &str = "agent";
 /// Runs a command of the agent; errors go to standard error.
 ///
 /// - `wait NAME`: runs as the first process of a container until it ends; answers each connection with this name
-/// - `start ENDPOINT IDENTITY REMEDY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends its
-///   resource usage to standard output; REMEDY is what to do if the host lacks it
+/// - `start ENDPOINT IDENTITY REMEDY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends
+///   its resource usage to standard output; REMEDY is what to do if the host lacks it
 /// - `take`: unpacks the archive on standard input
 /// - `give PATH...`: packs these files and folders, as far as they exist, to standard output
 /// - `look`: prints facts about the host

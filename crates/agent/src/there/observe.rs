@@ -128,7 +128,7 @@ fn targets(pod: Option<&str>, played: &[&str]) -> io::Result<Targets> {
     let has_sidecars = !of_servers.is_empty() || !of_clients.is_empty();
     let sidecars = Sidecars { of_servers: Some(of_servers), of_clients: Some(of_clients) };
     let sidecars = has_sidecars.then_some(sidecars);
-    Ok(Targets { servers: Some(servers), clients: Some(clients), sidecars, control_plane })
+    Ok(Targets { servers: Some(servers), clients: Some(clients), sidecars, control_plane, ..Targets::default() })
 }
 
 /// The process of the endpoint with this role and spec. It runs: observers start after `ready`.

@@ -11,7 +11,7 @@ use wirelab_model::event::Event;
 use wirelab_model::usage::Usage;
 
 use super::{memory, say};
-use wirelab_lab::endpoints::{self, BUILTIN};
+use wirelab_lab::endpoints;
 use wirelab_lab::{ExitStatus, LabError, process, reap};
 
 /// Separates the endpoint's standard output from its resource usage. JSON never contains this byte.
@@ -53,8 +53,8 @@ pub(crate) fn start((name, identity, remedy): (&str, &str, &str), role: &str, sp
 fn endpoint(name: &str, identity: &str, remedy: &str) -> Result<Endpoint, LabError> {
     let program = env::current_exe()
         .map_err(|error| LabError::process("the agent does not know its own program").because(error))?;
-    if name == BUILTIN {
-        return Ok(endpoints::builtin(&program));
+    if let Some(own) = endpoints::own(&program).into_iter().find(|own| own.name == name) {
+        return Ok(own);
     }
     let endpoint = endpoints::find(&program, name).map_err(|error| {
         LabError::endpoint(format!("the agent's host does not have `{name}`; {remedy}")).because(error)
@@ -103,8 +103,9 @@ mod tests {
 
     #[test]
     fn the_built_in_endpoint_is_there_and_of_another_one_the_remedy_is_named() {
-        let builtin = endpoint(BUILTIN, NOT_INSTALLED, "install it").unwrap();
-        assert_eq!(builtin.command[1..], ["endpoint"]);
+        for (name, arguments) in [("builtin", &["endpoint"][..]), ("engine", &["endpoint", "--engine"])] {
+            assert_eq!(endpoint(name, NOT_INSTALLED, "install it").unwrap().command[1..], *arguments);
+        }
         let why = endpoint("no-such-endpoint", NOT_INSTALLED, "install it").unwrap_err().to_string();
         assert!(why.contains("does not have `no-such-endpoint`; install it: "), "{why}");
     }

@@ -82,6 +82,7 @@ pub fn describe(browser: Browser) -> Result<Description, Undescribed> {
             protocols: vec![Protocol::H1, Protocol::H2, Protocol::H3],
             features: vec![Feature::Pages],
             exposition: false,
+            own_requests: false,
         }),
         sidecar: None,
         control_plane: None,

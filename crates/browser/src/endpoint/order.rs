@@ -36,11 +36,7 @@ impl Order {
         let spec: ClientSpec = serde_json::from_str(text).map_err(|error| {
             let message = format!("reading the spec: {error}");
             // Unknown values are unsupported; a spec that cannot be parsed is an error.
-            if error.is_data() && !error.to_string().starts_with("missing field") {
-                Refusal::Unsupported(message)
-            } else {
-                Refusal::Failed(message)
-            }
+            if wirelab_model::is_unknown(&error) { Refusal::Unsupported(message) } else { Refusal::Failed(message) }
         })?;
         if let Some(what) = foreign(&spec) {
             return Err(Refusal::Unsupported(format!("{what}; a browser cannot do that")));

@@ -22,8 +22,8 @@ pub use digest::digest;
 pub use installation::{Installation, Record, shared_bytes};
 pub use steps::StepProgress;
 
-/// Name of the built-in endpoint.
-pub use wirelab_model::plan::BUILTIN;
+/// Names of the endpoints that are part of wirelab.
+pub use wirelab_model::plan::{BUILTIN, ENGINE};
 
 /// Environment variable with further search folders, separated by colons.
 pub const SEARCH_PATH: &str = "WIRELAB_ENDPOINTS";
@@ -44,8 +44,8 @@ pub struct Found {
     pub installation: Option<Installation>,
 }
 
-/// All endpoints except templates: the built-in one first, then those of `$WIRELAB_ENDPOINTS`, of `./endpoints`, and
-/// of the user's data folder. If two have the same name, the second one is reported as hidden.
+/// All endpoints except templates: the two that are part of wirelab first, then those of `$WIRELAB_ENDPOINTS`, of
+/// `./endpoints`, and of the user's data folder. If two have the same name, the second one is reported as hidden.
 #[must_use]
 pub fn discover(program: &Path) -> Vec<Found> {
     let mut all = everything(program);
@@ -73,8 +73,8 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     Err(LabError::endpoint(unknown(name, &all)))
 }
 
-/// The message for a name that no endpoint has: with the nearest name and all names. If no folder of endpoints was found, as
-/// outside a checkout, it says where endpoints are searched for.
+/// The message for a name that no endpoint has: with the nearest name and all names. If no folder of endpoints was
+/// found, as outside a checkout, it says where endpoints are searched for.
 #[must_use]
 pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
@@ -106,6 +106,21 @@ pub fn builtin(program: &Path) -> Endpoint {
     }
 }
 
+/// The endpoints that are part of wirelab: the built-in one and the load engine. `program` is wirelab's executable.
+#[must_use]
+pub fn own(program: &Path) -> [Endpoint; 2] {
+    let builtin = builtin(program);
+    let mut engine = Endpoint { name: ENGINE.to_owned(), ..builtin.clone() };
+    engine.command.push("--engine".to_owned());
+    [builtin, engine]
+}
+
+/// Whether an endpoint of this name is part of wirelab.
+#[must_use]
+pub fn is_own(name: &str) -> bool {
+    [BUILTIN, ENGINE].contains(&name)
+}
+
 /// The date of an RFC 3339 time.
 #[must_use]
 pub fn day(moment: &str) -> &str {
@@ -118,8 +133,8 @@ fn is_template(found: &Found) -> bool {
 }
 
 fn everything(program: &Path) -> Vec<Found> {
-    let mut all =
-        vec![Found { name: BUILTIN.to_owned(), folder: None, endpoint: Ok(builtin(program)), installation: None }];
+    let found = |own: Endpoint| Found { name: own.name.clone(), folder: None, endpoint: Ok(own), installation: None };
+    let mut all: Vec<_> = own(program).into_iter().map(found).collect();
     let mut roots: Vec<PathBuf> = Vec::new();
     for root in search_path() {
         // The same folder may occur twice, for example as ./endpoints and in the variable.

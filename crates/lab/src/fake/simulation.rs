@@ -43,6 +43,8 @@ struct Trial<'a> {
     spec: &'a ClientSpec,
     /// Median service time of this trial, in nanoseconds.
     median: f64,
+    /// The server's additional work before each response, in nanoseconds.
+    added_work: f64,
     random: ChaCha8Rng,
 }
 
@@ -57,7 +59,8 @@ impl<'a> Trial<'a> {
         of_block.set_stream(u64::from(case.block) + 1);
         let block = normal(&mut of_block) * noise.block;
         let drift = 1.0 + noise.drift * f64::from(case.number);
-        Self { script, spec, median: script.median(case) * (trial + block).exp() * drift, random }
+        let added_work = case.job.servers().map_or(0, |servers| servers.added_work.nanos()) as f64;
+        Self { script, spec, median: script.median(case) * (trial + block).exp() * drift, added_work, random }
     }
 
     /// Closed loop: each worker sends, waits and pauses.
@@ -111,7 +114,7 @@ impl<'a> Trial<'a> {
         let noise = self.script.noise;
         let start_ns = intended_ns + if noise.request > 0.0 { self.lognormal(LAG, noise.request) as u64 } else { 0 };
         let spike = if self.random.random::<f64>() < noise.spikes { noise.spike_factor } else { 1.0 };
-        let service = (self.lognormal(self.median, noise.request) * spike).max(1.0);
+        let service = (self.lognormal(self.median, noise.request) * spike).max(1.0) + self.added_work;
         let (opens, connection) = match self.spec.connections {
             ConnectionPolicy::PerRequest => (true, number as u32),
             ConnectionPolicy::Persistent { connections, .. } => (false, worker % connections.max(1)),
@@ -128,6 +131,7 @@ impl<'a> Trial<'a> {
             handshake_ns: secure.then(|| at(0.7)),
             first_byte_ns: Some(at(0.9)),
             last_byte_ns: at(1.0),
+            request: None,
             bytes_out: self.spec.request.body_size,
             bytes_in: self.spec.request.expect.as_ref().map_or(0, |expect| expect.body_size),
             status: protocol.is_http().then(|| self.spec.request.expect.as_ref().map_or(200, |expect| expect.status)),

@@ -18,7 +18,7 @@ use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::pair::Way;
 use crate::netns::{metrics, overlay};
 use crate::process::LocalProcess;
-use crate::{Addresses, Aftermath, Arena, Beside, LabError, LabInfo, Launch, Process, Role};
+use crate::{Addresses, Aftermath, Arena, Beside, Confinement, LabError, LabInfo, Launch, Process, Role};
 
 /// Share of one processor above which the emulator may limit a trial.
 const BUSY: f64 = 0.8;
@@ -30,6 +30,7 @@ pub(super) struct NetnsArena<'a> {
     own: &'a OwnServers,
     link: &'a Link,
     addresses: Addresses,
+    confinement: Confinement,
     at: Instant,
     cpu_ns: u64,
     hosts: Hosts,
@@ -45,12 +46,13 @@ impl<'a> NetnsArena<'a> {
     /// Creates the network.
     pub(super) fn open(lab: &'a mut Netns, trial: &Trial, job: &'a Job) -> Result<Self, LabError> {
         let (link, own) = (link(job)?, own_servers(INFO.name, job)?);
-        let addresses = addresses(job)?;
+        let (addresses, confinement) = (addresses(job)?, Confinement::choose(&job.topology.cpus)?);
         let hosts = lab.network.prepare(job, trial.seed)?;
         let Tallied { cpu_ns, .. } = lab.network.tally()?;
         let named = addresses.servers.iter().take(own.places.count() as usize).copied().collect();
         let at = Instant::now();
-        Ok(Self { lab, job, own, link, addresses, at, cpu_ns, hosts, named, hosts_file: None, service: None })
+        let (hosts_file, service) = (None, None);
+        Ok(Self { lab, job, own, link, addresses, confinement, at, cpu_ns, hosts, named, hosts_file, service })
     }
 
     /// Makes the service stand for exactly these servers.
@@ -97,6 +99,7 @@ impl Arena for NetnsArena<'_> {
         let host =
             host.ok_or_else(|| LabError::network(format!("no host exists for the server with number {number}")))?;
         let mut home = self.lab.network.home(host)?;
+        home.processors = self.confinement.kernel_set(role);
         if role == Role::Client && self.own.reach.address() == Address::Headless {
             // One file for all clients of the trial, so that later changes reach all of them.
             let path = spec.with_file_name("hosts");
@@ -136,6 +139,10 @@ impl Arena for NetnsArena<'_> {
                 Err(LabError::network("`address = \"server\"` cannot stand for several servers"))
             }
         }
+    }
+
+    fn confinement(&self) -> Option<&Confinement> {
+        Some(&self.confinement)
     }
 
     fn vantages(&self) -> Vec<Vantage> {

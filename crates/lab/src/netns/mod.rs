@@ -33,7 +33,7 @@ use crate::internet::{no_labels, own_servers};
 use crate::netns::arena::NetnsArena;
 use crate::netns::network::Network;
 use crate::netns::pair::Way;
-use crate::{Addresses, Arena, Lab, LabError, LabInfo, Preparation, PreparedLab};
+use crate::{Addresses, Arena, Confinement, Lab, LabError, LabInfo, Preparation, PreparedLab};
 
 /// Static facts for `wirelab labs`.
 pub static INFO: LabInfo = LabInfo {
@@ -163,6 +163,11 @@ impl Lab for Netns {
         &INFO
     }
 
+    fn check(&self, job: &Job) -> Result<(), LabError> {
+        addresses(job)?;
+        Confinement::choose(&job.topology.cpus).map(drop)
+    }
+
     fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
         Ok(Box::new(Prepared(self)))
     }
@@ -172,6 +177,10 @@ impl Lab for Netns {
 struct Prepared<'a>(&'a mut Netns);
 
 impl PreparedLab for Prepared<'_> {
+    fn check_helpers(&self) -> Result<(), LabError> {
+        self.0.guard.check()
+    }
+
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         addresses(job)
     }

@@ -65,7 +65,8 @@ impl Network {
                     .because(error))
             }
         };
-        Ok(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?), names: None })
+        let owner = self.owner.as_deref().map(open).transpose()?;
+        Ok(Home { owner, network: Some(open(host)?), ..Home::default() })
     }
 
     /// Creates the network of a trial.
