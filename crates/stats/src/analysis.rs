@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use wirelab_model::claim::{Bound, Needs};
 use wirelab_model::metric::Metric;
+use wirelab_model::requirement::{Inconclusive, Statement};
 use wirelab_model::warning::Warning;
 
+use crate::planted::Planted;
 use crate::stationarity::Stationarity;
 
 /// The moment at which records are analysed.
@@ -21,8 +23,8 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// The level of the comparisons with the baseline. The level of a run is [`ALPHA`](crate::compare::ALPHA), divided between all
-    /// looks before the end and the end.
+    /// The level of the comparisons with the baseline. The level of a run is [`ALPHA`](crate::compare::ALPHA), divided
+    /// between all looks before the end and the end.
     #[must_use]
     pub const fn alpha(self) -> f64 {
         match self {
@@ -41,19 +43,27 @@ pub struct Analysis {
     pub moment: Moment,
     /// Blocks in which every cell has a trial, successful or not.
     pub complete_blocks: u32,
+    /// One per requirement of the study.
+    #[serde(default)]
+    pub requirements: Vec<RequirementResult>,
     /// By cell number.
     pub cells: Vec<CellAnalysis>,
     /// One per comparison of the plan and compared metric; comparisons of the first metric come first.
     pub comparisons: Vec<Compared>,
-    /// The best level of the compared factor: one contest per compared metric and combination of the other factors, metric by metric.
+    /// The best level of the compared factor: one contest per compared metric and combination of the other factors,
+    /// metric by metric.
     #[serde(default)]
     pub contests: Vec<Contest>,
-    /// Pairs of clients and servers, if the study varies both: one table per compared metric and combination of the other factors,
-    /// metric by metric.
+    /// Pairs of clients and servers, if the study varies both: one table per compared metric and combination of the
+    /// other factors, metric by metric.
     #[serde(default)]
     pub pairs: Vec<PairTable>,
     /// One per claim of the study.
     pub claims: Vec<ClaimResult>,
+    /// What the run found of its planted effects; absent for a table, and before they are analysed
+    /// ([`planted`](crate::planted::planted())).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planted: Option<Planted>,
     /// The warnings of the trials and of the analysis, without repetition.
     pub warnings: Vec<Warning>,
 }
@@ -67,7 +77,8 @@ pub struct CellAnalysis {
     pub failed: u32,
     /// Trials that an endpoint refused as unsupported.
     pub unsupported: u32,
-    /// Mean share of failed requests over the trials; a trial that failed through the cell counts as 1. `None` if no trial reports it.
+    /// Mean share of failed requests over the trials; a trial that failed through the cell counts as 1. `None` if no
+    /// trial reports it.
     #[serde(default)]
     pub failure_share: Option<f64>,
     /// Whether response times stay the same over the measured window.
@@ -134,8 +145,8 @@ pub struct Compared {
     pub interval: Option<Interval>,
     /// P value, two-sided, uncorrected: at the end that of the rank test, before the end an anytime-valid one.
     pub p: Option<f64>,
-    /// P value after Holm's correction over the study's comparisons in all primary metrics, or in this exploratory one. A/A pairs are
-    /// not in the family.
+    /// P value after Holm's correction over the study's comparisons in all primary metrics, or in this exploratory one.
+    /// A/A pairs are not in the family.
     pub p_holm: Option<f64>,
     /// The interval of the ratio of the A/A pair at the same levels: the noise floor.
     pub noise_floor: Option<Interval>,
@@ -272,8 +283,8 @@ pub struct Pair {
     pub client: String,
     /// The server.
     pub server: String,
-    /// The median that all other pairs predict: an effect of the client times an effect of the server. `None` if the pair has no
-    /// value, or the others do not determine a prediction.
+    /// The median that all other pairs predict: an effect of the client times an effect of the server. `None` if the
+    /// pair has no value, or the others do not determine a prediction.
     pub predicted: Option<f64>,
     /// The pair's median divided by the predicted one.
     pub interaction: Option<f64>,
@@ -287,6 +298,73 @@ pub struct Pair {
     pub p_holm: Option<f64>,
     /// The verdict on the pair's value against the predicted one.
     pub verdict: Verdict,
+}
+
+/// The result of a requirement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequirementResult {
+    /// The requirement.
+    pub that: Statement,
+    /// The verdict of all tests together.
+    #[serde(flatten)]
+    pub verdict: RequirementVerdict,
+    /// Consequence of an inconclusive result.
+    pub inconclusive: Inconclusive,
+    /// The test of each cell; empty if the plan has no cell for the requirement.
+    pub tests: Vec<Requiring>,
+}
+
+impl RequirementResult {
+    /// Whether the result is a failure of the run.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        match self.verdict {
+            RequirementVerdict::Met => false,
+            RequirementVerdict::NotMet => true,
+            RequirementVerdict::CannotTell { .. } => self.inconclusive == Inconclusive::Fail,
+        }
+    }
+}
+
+/// Whether a requirement is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum RequirementVerdict {
+    /// Every test shows it.
+    Met,
+    /// At least one test shows the opposite.
+    NotMet,
+    /// Inconclusive.
+    CannotTell {
+        /// The reason of the first inconclusive test; `no_values` without a test.
+        why: CannotTell,
+    },
+}
+
+/// The test of a requirement in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Requiring {
+    /// The number of the cell.
+    pub cell: usize,
+    /// The number of the cell with which it is compared; `None` for an absolute bound.
+    pub baseline: Option<usize>,
+    /// Trials with a value or a failure; of a comparison, the common blocks.
+    pub blocks: u32,
+    /// The tested size: the median over trials, the mean for the share of failed requests, or the ratio of two medians.
+    /// `None` without values, or if failures make it infinite.
+    pub size: Option<f64>,
+    /// The interval of the size with 5 % on each side.
+    pub interval: Option<Interval>,
+    /// The number of blocks that would probably decide a test that is too noisy, if the size stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_to_decide: Option<u32>,
+    /// P value of the hypothesis that the requirement is violated.
+    pub p_met: f64,
+    /// P value of the hypothesis that the requirement is kept, after Holm's correction over all tests of the study.
+    pub p_not_met: f64,
+    /// The verdict for this cell.
+    #[serde(flatten)]
+    pub verdict: RequirementVerdict,
 }
 
 /// The result of a claim.
@@ -398,6 +476,14 @@ impl PairTable {
         for pair in self.pairs.iter_mut().filter(|pair| pair.interaction.is_some()) {
             pair.verdict = Verdict::CannotTell { why: CannotTell::NotEnded };
         }
+    }
+}
+
+impl RequirementResult {
+    /// Withholds the results, which hold at the end of a run only.
+    pub(crate) fn withhold(&mut self) {
+        let verdicts = self.tests.iter_mut().map(|test| &mut test.verdict).chain([&mut self.verdict]);
+        verdicts.for_each(|verdict| *verdict = RequirementVerdict::CannotTell { why: CannotTell::NotEnded });
     }
 }
 

@@ -1,24 +1,26 @@
 //! Tests and intervals that stay valid at every look at a run, for reports before its planned end.
 //!
-//! Looking after every block and stopping at the first small P value would give noise one chance of a verdict per block. The methods
-//! here bound the probability of a false verdict at *any* look (Ramdas, Grünwald, Vovk and Shafer 2023, "Game-theoretic statistics and
-//! safe anytime-valid inference").
+//! Looking after every block and stopping at the first small P value would give noise one chance of a verdict per
+//! block. The methods here bound the probability of a false verdict at *any* look (Ramdas, Grünwald, Vovk and Shafer
+//! 2023, "Game-theoretic statistics and safe anytime-valid inference").
 //!
-//! Without an effect, the random order within a block makes either sign of the difference of two cells equally likely, whatever the
-//! distribution, the drift and the correlation of blocks. The signs are then tosses of a fair coin. The test is the likelihood of the
-//! tosses under a mixture of unfair coins, divided by that under the fair one, with Jeffreys' weights Beta(1/2, 1/2): a martingale that
-//! starts at 1, which by Ville's inequality exceeds 1/alpha at any time with probability at most alpha (Robbins 1970, "Statistical
-//! methods related to the law of the iterated logarithm"). Its inverse is an anytime-valid P value, and the shifts that it does not
-//! reject are a confidence sequence of the median ratio (Howard and Ramdas 2022, "Sequential estimation of quantiles with applications
-//! to A/B testing and best-arm identification").
+//! Without an effect, the random order within a block makes either sign of the difference of two cells equally likely,
+//! whatever the distribution, the drift and the correlation of blocks. The signs are then tosses of a fair coin. The
+//! test is the likelihood of the tosses under a mixture of unfair coins, divided by that under the fair one, with
+//! Jeffreys' weights Beta(1/2, 1/2): a martingale that starts at 1, which by Ville's inequality exceeds 1/alpha at any
+//! time with probability at most alpha (Robbins 1970, "Statistical methods related to the law of the iterated
+//! logarithm"). Its inverse is an anytime-valid P value, and the shifts that it does not reject are a confidence
+//! sequence of the median ratio (Howard and Ramdas 2022, "Sequential estimation of quantiles with applications to A/B
+//! testing and best-arm identification").
 
 use statrs::function::beta::ln_beta;
 
 use crate::analysis::Interval;
 use crate::compare::MIN_BLOCKS;
 
-/// The share of a study's error rate for all looks before its end; the rest is for the end (Haybittle 1971 and Peto et al. 1976 stop
-/// early only on strong evidence, too). At 11 blocks the range of all ratios is the interval of this level.
+/// The share of a study's error rate for all looks before its end; the rest is for the end (Haybittle 1971 and Peto et
+/// al. 1976 stop early only on strong evidence, too). At 11 blocks the range of all ratios is the interval of this
+/// level.
 pub const BEFORE_END: f64 = 0.005;
 
 /// The logarithm of the evidence against a fair coin in `heads` of `tosses`.
@@ -35,8 +37,8 @@ pub fn blocks_needed(family: usize) -> u32 {
     (MIN_BLOCKS..).find(suffices).unwrap_or(u32::MAX)
 }
 
-/// The anytime-valid P value of the difference of two cells, from their values in the same order of blocks. Equal values are no toss.
-/// `None` without blocks.
+/// The anytime-valid P value of the difference of two cells, from their values in the same order of blocks. Equal
+/// values are no toss. `None` without blocks.
 #[must_use]
 pub fn p(cell: &[f64], baseline: &[f64]) -> Option<f64> {
     let tosses = cell.iter().zip(baseline).filter(|(a, b)| a != b);
@@ -44,7 +46,8 @@ pub fn p(cell: &[f64], baseline: &[f64]) -> Option<f64> {
     (!cell.is_empty()).then(|| (-log_evidence(heads, tosses.count())).exp().min(1.0))
 }
 
-/// The confidence sequence of the median over blocks, at the level [`BEFORE_END`]. `None` with too few blocks for an end.
+/// The confidence sequence of the median over blocks, at the level [`BEFORE_END`]. `None` with too few blocks for an
+/// end.
 #[must_use]
 pub fn interval(by_block: &[f64]) -> Option<Interval> {
     let n = by_block.len();

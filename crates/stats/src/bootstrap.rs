@@ -1,14 +1,15 @@
-//! Bootstrap intervals over trials: Efron (1979), "Bootstrap methods: another look at the jackknife"; Efron and Tibshirani (1993), "An
-//! introduction to the bootstrap", chapter 13.
+//! Bootstrap intervals over trials: Efron (1979), "Bootstrap methods: another look at the jackknife"; Efron and
+//! Tibshirani (1993), "An introduction to the bootstrap", chapter 13.
 //!
-//! Intervals are percentile intervals for three reasons. The acceleration of a BCa interval comes from the jackknife, which is
-//! inconsistent for the median (Miller 1974; Efron 1982). Percentile intervals respect transformations, so that the interval of a/b
-//! is the reciprocal of that of b/a. And they never leave the range of the data. Simulation measures their coverage at 10 to 30
-//! blocks (`docs/statistics.md`).
+//! Intervals are percentile intervals for three reasons. The acceleration of a BCa interval comes from the jackknife,
+//! which is inconsistent for the median (Miller 1974; Efron 1982). Percentile intervals respect transformations, so
+//! that the interval of a/b is the reciprocal of that of b/a. And they never leave the range of the data. Simulation
+//! measures their coverage at 10 to 30 blocks (`docs/statistics.md`).
 //!
-//! Blocks are resampled, all cells of a block together, which preserves their common variation. Without blocks, each cell is resampled
-//! by itself. The distribution of an effect of one or two medians is computed exactly ([`crate::exact`]); that of more medians, or of
-//! many values, comes from random resamples, which equal numbers of blocks share.
+//! Blocks are resampled, all cells of a block together, which preserves their common variation. Without blocks, each
+//! cell is resampled by itself. The distribution of an effect of one or two medians is computed exactly
+//! ([`crate::exact`]); that of more medians, or of many values, comes from random resamples, which equal numbers of
+//! blocks share.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ use wirelab_model::table::Design;
 use crate::analysis::Interval;
 use crate::exact::{self, Pairs};
 
-/// Random resamples per interval. The choice of the seed then moves the ends of an interval by about 0.1 % of the effect or less, if its
-/// standard error is at most 5 %.
+/// Random resamples per interval. The choice of the seed then moves the ends of an interval by about 0.1 % of the
+/// effect or less, if its standard error is at most 5 %.
 pub const RESAMPLES: usize = 20_000;
 
 /// The largest number of random draws for one cell; longer lists of values have fewer resamples.
@@ -37,8 +38,8 @@ pub const MIN_VALUES: usize = 5;
 pub struct Bootstrap {
     seed: u64,
     exact: Pairs,
-    /// By number of resamples, number of blocks and place of the cell (0 if all cells share their blocks): for each resample, the
-    /// frequency of each block.
+    /// By number of resamples, number of blocks and place of the cell (0 if all cells share their blocks): for each
+    /// resample, the frequency of each block.
     counts: BTreeMap<(usize, usize, usize), Vec<u16>>,
 }
 
@@ -57,14 +58,14 @@ impl Bootstrap {
 
     /// The bootstrap distribution of an effect of the medians of several cells.
     ///
-    /// `cells` has one list per cell, of equal length and in the same order of blocks. `None` for fewer than [`MIN_VALUES`] blocks, or
-    /// if the effect of some resample is not finite (division by a median of 0).
+    /// `cells` has one list per cell, of equal length and in the same order of blocks. `None` for fewer than
+    /// [`MIN_VALUES`] blocks, or if the effect of some resample is not finite (division by a median of 0).
     pub fn distribution(&mut self, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
         self.under(Design::Blocks, cells, effect)
     }
 
-    /// The same for a design. Without blocks each cell is resampled by itself, and lists may differ in length; `None` if a list has fewer
-    /// than [`MIN_VALUES`].
+    /// The same for a design. Without blocks each cell is resampled by itself, and lists may differ in length; `None`
+    /// if a list has fewer than [`MIN_VALUES`].
     pub fn under(&mut self, design: Design, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
         let fits = |values: &&[f64]| (MIN_VALUES..=usize::from(u16::MAX)).contains(&values.len());
         if cells.is_empty() || !cells.iter().all(fits) {
@@ -104,8 +105,8 @@ impl Bootstrap {
         Distribution::of(effects)
     }
 
-    /// Calls `each` with the medians of several cells for each resample of `n` blocks. `cells` has a list per cell of values with the
-    /// number of their block. In a resample without any of its blocks, a cell's median is NaN.
+    /// Calls `each` with the medians of several cells for each resample of `n` blocks. `cells` has a list per cell of
+    /// values with the number of their block. In a resample without any of its blocks, a cell's median is NaN.
     pub fn medians(&mut self, n: usize, cells: &[Vec<(usize, f64)>], mut each: impl FnMut(&[f64])) {
         if n < MIN_VALUES || n > usize::from(u16::MAX) {
             return;
@@ -237,8 +238,9 @@ mod tests {
         }
     }
 
-    /// Efron (1982), "The jackknife, the bootstrap and other resampling plans", section 10.3: the bootstrap median of an odd sample
-    /// is its k-th smallest value with a binomial probability. For 9 values P(median = smallest) = P(Binomial(9, 1/9) >= 5).
+    /// Efron (1982), "The jackknife, the bootstrap and other resampling plans", section 10.3: the bootstrap median of
+    /// an odd sample is its k-th smallest value with a binomial probability. For 9 values P(median = smallest) =
+    /// P(Binomial(9, 1/9) >= 5).
     #[test]
     fn the_distribution_of_the_median_is_the_exact_one() {
         let values: Vec<f64> = (1..=9).map(f64::from).collect();

@@ -1,9 +1,9 @@
 //! The test of Brunner and Munzel for two independent groups of values.
 //!
-//! Brunner and Munzel (2000), "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation". The
-//! hypothesis is that a random value of one group is as often larger as smaller than one of the other. Unlike the rank-sum test of
-//! Wilcoxon, Mann and Whitney it assumes no equal shapes: groups of unequal size whose values scatter differently do not raise its error
-//! rate. All values have to be independent.
+//! Brunner and Munzel (2000), "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample
+//! approximation". The hypothesis is that a random value of one group is as often larger as smaller than one of the
+//! other. Unlike the rank-sum test of Wilcoxon, Mann and Whitney it assumes no equal shapes: groups of unequal size
+//! whose values scatter differently do not raise its error rate. All values have to be independent.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -20,8 +20,8 @@ pub struct BrunnerMunzel {
 
 /// The test. `None` if a group has fewer than two values.
 ///
-/// P has a floor, which matters for groups (nearly) without overlap, where the variance vanishes: the smallest P value of any rank test,
-/// [`smallest_p`].
+/// P has a floor, which matters for groups (nearly) without overlap, where the variance vanishes: the smallest P value
+/// of any rank test, [`smallest_p`].
 #[must_use]
 pub fn brunner_munzel(first: &[f64], second: &[f64]) -> Option<BrunnerMunzel> {
     if first.len() < 2 || second.len() < 2 {
@@ -68,7 +68,8 @@ fn mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The example of Brunner and Munzel: pain scores after a shoulder operation. `scipy.stats.brunnermunzel` gives these numbers.
+    /// The example of Brunner and Munzel: pain scores after a shoulder operation. `scipy.stats.brunnermunzel` gives
+    /// these numbers.
     #[test]
     fn the_pain_scores_give_the_numbers_of_scipy() {
         let first = [1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 1.0];

@@ -206,7 +206,8 @@ fn a_case_holds_if_every_test_holds_for_it() {
     assert_eq!(result.untested.as_deref(), Some(words));
 }
 
-/// Every one of 12 cases lies on the bound, so that "some are above it" is wrong: it must be said in few of 200 studies (2.5 % is the level).
+/// Every one of 12 cases lies on the bound, so that "some are above it" is wrong: it must be said in few of 200 studies
+/// (2.5 % is the level).
 #[test]
 fn many_cases_on_the_bound_seldom_make_a_claim_of_some_hold() {
     let names: Vec<String> = (1..=12).map(|number| number.to_string()).collect();
@@ -248,7 +249,8 @@ fn a_correlation_is_of_the_ranks_of_the_medians_of_two_metrics() {
     let effect = &result.effects[0];
     assert_eq!((result.verdict, effect.size, effect.plain), (ClaimVerdict::Holds, Some(1.0), false));
     assert_eq!((effect.of.as_str(), effect.with.as_deref()), ("colour=1|2|3|4|5|6", Some("cpu")));
-    // With the last cell, whose order is the other way, ranks differ by 6 once and by 1 six times: 1 - 6 * 42 / (7 * 48).
+    // With the last cell, whose order is the other way, ranks differ by 6 once and by 1 six times: 1 - 6 * 42 / (7 *
+    // 48).
     let seven = json!([{ "colour": ["1", "2", "3", "4", "5", "6", "7"] }]);
     let result = correlated("cpu", &seven, "> 0.5", 12);
     assert!((result.effects[0].size.unwrap() - 0.25).abs() < 1e-12, "{result:?}");

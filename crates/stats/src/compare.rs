@@ -20,16 +20,16 @@ pub const MIN_BLOCKS: u32 = 10;
 /// The level of tests.
 pub const ALPHA: f64 = 0.05;
 
-/// Blocks that a verdict needs if `family` comparisons share Holm's correction at a level: at least [`MIN_BLOCKS`], and enough for
-/// significance of the smallest P value of the rank test with n blocks, 2 / 2^n.
+/// Blocks that a verdict needs if `family` comparisons share Holm's correction at a level: at least [`MIN_BLOCKS`], and
+/// enough for significance of the smallest P value of the rank test with n blocks, 2 / 2^n.
 #[must_use]
 pub fn blocks_needed(family: usize, alpha: f64) -> u32 {
     let floor = (2.0 * family as f64 / alpha).log2().ceil();
     MIN_BLOCKS.max(floor as u32)
 }
 
-/// The same for a design. Without blocks it is the number of observations of each cell: with n observations each, the smallest P value
-/// is 2 divided by the number of ways to choose n of 2n.
+/// The same for a design. Without blocks it is the number of observations of each cell: with n observations each, the
+/// smallest P value is 2 divided by the number of ways to choose n of 2n.
 #[must_use]
 pub fn needed(design: Design, family: usize, alpha: f64) -> u32 {
     if design == Design::Blocks {
@@ -158,7 +158,8 @@ pub struct PairedEffect {
     pub ratio: Option<f64>,
     /// The 95 % interval of the ratio.
     pub interval_95: Option<Interval>,
-    /// The 90 % interval of the ratio. Its position within the margin equals two one-sided tests at 5 % (Schuirmann 1987).
+    /// The 90 % interval of the ratio. Its position within the margin equals two one-sided tests at 5 % (Schuirmann
+    /// 1987).
     pub interval_90: Option<Interval>,
     /// The 95 % bootstrap interval of the ratio, whatever the moment: the noise floor, if this is an A/A pair.
     pub noise: Option<Interval>,
@@ -219,8 +220,8 @@ impl PairedEffect {
         self.noise.filter(is_bounded_interval)
     }
 
-    /// The same effect, with the test and the interval that hold at any time ([`anytime`]). Its interval is that of the median of the
-    /// blocks' ratios.
+    /// The same effect, with the test and the interval that hold at any time ([`anytime`]). Its interval is that of the
+    /// median of the blocks' ratios.
     fn at_any_time(self, cell: &[f64], baseline: &[f64]) -> Self {
         // Values of 0: equal values have the ratio 1, and a ratio to 0 is the largest of all.
         let ratio = |(a, b): (&f64, &f64)| if a == b { 1.0 } else { (a / b).min(INFINITE) };
@@ -231,9 +232,9 @@ impl PairedEffect {
 
     /// The verdict. `p` is the P value after correction.
     ///
-    /// Equivalent: the 90 % interval lies within 1/(1+margin) to 1+margin. Otherwise less or more: P is significant, the 95 % interval
-    /// lies on one side of 1, and the A/A pair differs by less. A significant difference within the margin is thus equivalent,
-    /// and no verdict rests on the P value or on the interval alone.
+    /// Equivalent: the 90 % interval lies within 1/(1+margin) to 1+margin. Otherwise less or more: P is significant,
+    /// the 95 % interval lies on one side of 1, and the A/A pair differs by less. A significant difference within the
+    /// margin is thus equivalent, and no verdict rests on the P value or on the interval alone.
     #[must_use]
     pub fn verdict(&self, p: Option<f64>, rule: &Rule) -> Verdict {
         let cannot = |why| Verdict::CannotTell { why };
@@ -277,8 +278,8 @@ impl PairedEffect {
     }
 }
 
-/// P value of the rank test of two cells: the signed-rank test for values in the same order of blocks, the test of Brunner and Munzel
-/// without blocks. `None` without values.
+/// P value of the rank test of two cells: the signed-rank test for values in the same order of blocks, the test of
+/// Brunner and Munzel without blocks. `None` without values.
 pub fn rank_test(design: Design, cell: &[f64], baseline: &[f64]) -> Option<f64> {
     match design {
         Design::Blocks => wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p),
@@ -286,7 +287,8 @@ pub fn rank_test(design: Design, cell: &[f64], baseline: &[f64]) -> Option<f64> 
     }
 }
 
-/// The differences for the rank test: log ratios, because noise and effects multiply; plain differences if a value is not positive.
+/// The differences for the rank test: log ratios, because noise and effects multiply; plain differences if a value is
+/// not positive.
 fn differences_of(cell: &[f64], baseline: &[f64]) -> Vec<f64> {
     let pairs = cell.iter().zip(baseline);
     if cell.iter().chain(baseline).all(|value| *value > 0.0) {

@@ -255,7 +255,8 @@ fn the_same_records_give_the_same_analysis() {
     assert_eq!(analyse(&all), analyse(&all));
 }
 
-/// A null study with three primary metrics, whose values correlate: noise of a trial that all metrics share, and their own.
+/// A null study with three primary metrics, whose values correlate: noise of a trial that all metrics share, and their
+/// own.
 #[test]
 fn a_null_study_has_a_false_verdict_in_any_primary_metric_in_at_most_one_of_twenty() {
     const METRICS: [&str; 3] = ["response_median", "response_p90", "goodput"];

@@ -1,9 +1,10 @@
 //! The best level of the compared factor under each combination of the other factors.
 //!
-//! The data choose the best of several levels, and a level chosen for its result looks better than it is (the winner's curse). Every
-//! pair of levels under every combination is therefore tested, with Holm's correction over all of these pairs in all primary metrics.
-//! The probability of any false "better than" in them stays at 5 %. This is the all-pairwise form of comparisons with the best (Hsu 1996,
-//! "Multiple comparisons: theory and methods", chapters 4 and 5).
+//! The data choose the best of several levels, and a level chosen for its result looks better than it is (the winner's
+//! curse). Every pair of levels under every combination is therefore tested, with Holm's correction over all of these
+//! pairs in all primary metrics. The probability of any false "better than" in them stays at 5 %. This is the
+//! all-pairwise form of comparisons with the best (Hsu 1996, "Multiple comparisons: theory and methods", chapters 4 and
+//! 5).
 
 use indexmap::IndexMap;
 use wirelab_model::metric::Better;

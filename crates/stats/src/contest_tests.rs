@@ -141,8 +141,8 @@ fn an_aa_twin_does_not_compete() {
     assert!(contests.iter().all(|contest| contest.rivals.len() == 1));
 }
 
-/// 100 studies of 4 contests between 3 equal levels, trials scattered by 10 %: a level beaten anywhere is a false statement, and has to
-/// be in about 5 of them at most.
+/// 100 studies of 4 contests between 3 equal levels, trials scattered by 10 %: a level beaten anywhere is a false
+/// statement, and has to be in about 5 of them at most.
 #[test]
 fn equal_levels_seldom_have_a_winner() {
     let mut wrong = 0;

@@ -211,9 +211,12 @@ fn rank_correlation(medians: &[f64]) -> Option<f64> {
 fn keeps(interval: Interval, bound: Bound) -> ClaimVerdict {
     let Interval { low, high, .. } = interval;
     let (holds, violated) = match bound {
-        Bound::Above(bound) => (low > bound, high <= bound),
-        Bound::Below(bound) => (high < bound, low >= bound),
-        Bound::Within(from, to) => (low >= from && high <= to, high < from || low > to),
+        Bound::Above(bound) => (low > bound.value(), high <= bound.value()),
+        Bound::Below(bound) => (high < bound.value(), low >= bound.value()),
+        Bound::Within(from, to) => {
+            let (from, to) = (from.value(), to.value());
+            (low >= from && high <= to, high < from || low > to)
+        }
     };
     match (holds, violated) {
         (true, _) => ClaimVerdict::Holds,

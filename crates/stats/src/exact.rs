@@ -1,10 +1,11 @@
 //! The exact bootstrap distribution of the medians of one cell, and of two cells with common blocks.
 //!
-//! With an odd number of draws the median of a resample is one of the values: the i-th smallest or a smaller one if at least half of
-//! the draws fall among the i smallest, a binomial probability (Efron 1982, "The jackknife, the bootstrap and other resampling plans",
-//! section 10.3). For two cells the draws fall into four kinds of blocks: among the i smallest of the first cell, the j smallest of the
-//! second, both, or neither, a multinomial probability. An even number of blocks is resampled with one draw more; the median of
-//! an even number of draws would be the mean of two values.
+//! With an odd number of draws the median of a resample is one of the values: the i-th smallest or a smaller one if at
+//! least half of the draws fall among the i smallest, a binomial probability (Efron 1982, "The jackknife, the bootstrap
+//! and other resampling plans", section 10.3). For two cells the draws fall into four kinds of blocks: among the i
+//! smallest of the first cell, the j smallest of the second, both, or neither, a multinomial probability. An even
+//! number of blocks is resampled with one draw more; the median of an even number of draws would be the mean of two
+//! values.
 
 use std::collections::BTreeMap;
 
@@ -43,8 +44,8 @@ pub fn independent(first: &[f64], second: &[f64]) -> impl Iterator<Item = ([f64;
 /// The probabilities for two cells with common blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
-    /// By number of blocks, smallest values of the first cell, of the second, and their common blocks: the probability that both medians
-    /// are among them.
+    /// By number of blocks, smallest values of the first cell, of the second, and their common blocks: the probability
+    /// that both medians are among them.
     joint: BTreeMap<[usize; 4], f64>,
 }
 
@@ -89,8 +90,8 @@ fn order(values: &[f64]) -> Vec<usize> {
     order
 }
 
-/// The probability that at least half of the draws fall among `i` of the `n` blocks, and at least half among `j` of them, if `both` blocks
-/// are common to these.
+/// The probability that at least half of the draws fall among `i` of the `n` blocks, and at least half among `j` of
+/// them, if `both` blocks are common to these.
 fn joint([n, i, j, both]: [usize; 4]) -> f64 {
     let draws = draws(n);
     let half = draws / 2 + 1;

@@ -1,8 +1,8 @@
 //! Families of hypotheses: which P values share Holm's correction.
 //!
-//! All comparisons in the primary metrics of a study are one family, so that the probability of any false verdict in them is bounded.
-//! Each exploratory metric is a family of its own. Its verdicts say "exploratory": with several such metrics, one false verdict among
-//! them is likelier than 5 %.
+//! All comparisons in the primary metrics of a study are one family, so that the probability of any false verdict in
+//! them is bounded. Each exploratory metric is a family of its own. Its verdicts say "exploratory": with several such
+//! metrics, one false verdict among them is likelier than 5 %.
 
 use wirelab_model::study::Compare;
 

@@ -60,11 +60,13 @@ pub fn record(cell: usize, block: u32, values: &[(&str, f64)]) -> TrialRecord {
         window_ns: 1,
         values,
         results: None,
+        results_sha256: None,
         server: [].into(),
         client: [].into(),
         timeline: None,
         clients: Vec::new(),
         profile: Vec::new(),
+        processors: None,
         warnings: Vec::new(),
     }
 }
@@ -75,7 +77,8 @@ pub fn wobble(cell: usize, block: u32) -> f64 {
     1.0 + (f64::from(step) - 6.0) / 300.0
 }
 
-/// A trial of every cell in each of `blocks` blocks; `levels` are the median response times of cells 0 to 3, which 4 and 5 repeat.
+/// A trial of every cell in each of `blocks` blocks; `levels` are the median response times of cells 0 to 3, which 4
+/// and 5 repeat.
 pub fn records(blocks: u32, levels: [f64; 4]) -> Vec<TrialRecord> {
     let mut records = Vec::new();
     for block in 0..blocks {

@@ -36,8 +36,8 @@ struct Found {
 }
 
 impl Table {
-    /// From pairs with row, column and values by block. A pair counts if it has values in at least half of the blocks in which any pair
-    /// has one; fewer values would be missing in most resamples.
+    /// From pairs with row, column and values by block. A pair counts if it has values in at least half of the blocks
+    /// in which any pair has one; fewer values would be missing in most resamples.
     pub fn of(mut pairs: Vec<Measured>) -> Self {
         // The logarithm of 0 is undefined.
         let not_positive = |values: &[(u32, f64)]| values.iter().any(|(_, value)| *value <= 0.0);
@@ -124,8 +124,8 @@ impl Table {
         self.numbers.iter().map(|number| number.and_then(&of)).collect()
     }
 
-    /// The bootstrap distribution of each pair's interaction. The few resamples in which some pair has no value are skipped; every pair
-    /// has values in at least half of the blocks.
+    /// The bootstrap distribution of each pair's interaction. The few resamples in which some pair has no value are
+    /// skipped; every pair has values in at least half of the blocks.
     fn distributions(&self, bootstrap: &mut Bootstrap) -> Vec<Option<Distribution>> {
         let resamples = Bootstrap::resamples(self.blocks);
         let mut all = vec![Vec::with_capacity(resamples); self.values.len()];

@@ -1,9 +1,11 @@
-//! Samples to values, values to estimates, comparisons, verdicts and warnings. Pure: no input or output, no clock; randomness comes
-//! from a seed. This crate knows no protocol. The methods, their sources and their limits are in `docs/statistics.md`.
+//! Samples to values, values to estimates, comparisons, verdicts and warnings. Pure: no input or output, no clock;
+//! randomness comes from a seed. This crate knows no protocol. The methods, their sources and their limits are in
+//! `docs/statistics.md`.
 
 mod additive;
 pub mod analysis;
 pub mod anytime;
+pub mod binomial;
 pub mod bootstrap;
 pub mod brunner_munzel;
 mod claims;
@@ -23,11 +25,15 @@ pub mod holm;
 mod interaction;
 mod merge;
 pub mod metrics;
+mod packet_sizes;
 mod pages;
 mod pairs;
 mod parity;
+pub mod planted;
 pub mod quantile;
 pub mod ranks;
+mod requirements;
+pub mod serial;
 pub mod simulation;
 pub mod stationarity;
 mod stop;
@@ -45,7 +51,7 @@ use wirelab_model::plan::Plan;
 use wirelab_model::study::Study;
 use wirelab_model::table::Design;
 
-use analysis::{ClaimResult, Contest, PairTable};
+use analysis::{ClaimResult, Contest, PairTable, RequirementResult};
 
 pub use analysis::{Analysis, Moment};
 pub use clients::{CLIENTS_METRICS, clients, uneven};
@@ -56,11 +62,13 @@ pub use pages::{PAGE_METRICS, pages};
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
 pub use transport::{TRANSPORT_METRICS, transport};
+pub use warnings::hides_stalls;
 
 /// Analyses a run. The same study, plan and records always give the same analysis.
 ///
-/// `records` are the journal's, in order; the last record of a repeated trial counts. `metrics` are the declarations, in the order of
-/// the estimates. Before the planned end (`moment`) only comparisons with the baseline have verdicts, by tests that hold at any time.
+/// `records` are the journal's, in order; the last record of a repeated trial counts. `metrics` are the declarations,
+/// in the order of the estimates. Before the planned end (`moment`) only comparisons with the baseline have verdicts,
+/// by tests that hold at any time.
 #[must_use]
 pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric], moment: Moment) -> Analysis {
     let trials = trials::Trials::of(plan, records, metrics);
@@ -75,25 +83,30 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
     let mut contests = contest::contests(study, plan, &trials, &mut bootstrap);
     let mut pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);
     let mut claims = claims::claims(study, plan, &trials, &mut bootstrap);
+    let mut requirements = requirements::requirements(study, plan, &trials, &mut bootstrap);
     if moment == Moment::Underway {
         contests.iter_mut().for_each(Contest::withhold);
         pairs.iter_mut().for_each(PairTable::withhold);
         claims.iter_mut().for_each(ClaimResult::withhold);
+        requirements.iter_mut().for_each(RequirementResult::withhold);
     }
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
     Analysis {
         moment,
         complete_blocks: trials.complete_blocks(),
+        requirements,
         cells,
         comparisons,
         contests,
         pairs,
         claims,
+        planted: None,
         warnings,
     }
 }
 
-/// Analyses an imported table. A table has no trials and no order, so the analysis has no warnings; the report explains these limits.
+/// Analyses an imported table. A table has no trials, so its only warnings are about the order of rows; the report
+/// explains these limits.
 #[must_use]
 pub fn analyse_table(
     study: &Study,
@@ -107,11 +120,13 @@ pub fn analyse_table(
     Analysis {
         moment: Moment::Complete,
         complete_blocks: trials.complete_blocks(),
+        requirements: Vec::new(),
         cells: (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect(),
         comparisons: compare::compare(study, plan, &trials, Moment::Complete, &mut bootstrap),
         contests: contest::contests(study, plan, &trials, &mut bootstrap),
         pairs: Vec::new(),
         claims: claims::claims(study, plan, &trials, &mut bootstrap),
-        warnings: Vec::new(),
+        planted: None,
+        warnings: warnings::of_rows(study, plan, &trials),
     }
 }

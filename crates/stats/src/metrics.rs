@@ -31,7 +31,7 @@ const fn count(
 /// Every metric that [`crate::summarise`] produces, in its order.
 pub static METRICS: &[Metric] = &declared(&TABLE);
 
-pub(crate) static TABLE: [Computed<Compute>; 21] = [
+pub(crate) static TABLE: [Computed<Compute>; 22] = [
     time(
         "response_median",
         "Response time, median",
@@ -159,6 +159,15 @@ pub(crate) static TABLE: [Computed<Compute>; 21] = [
         Better::Lower,
         "Failed requests divided by all requests.",
         |requests| share(requests.failed, requests.failed + requests.ok, Missing::NoRequest),
+    ),
+    count(
+        "stalled_share",
+        "Time in stalls",
+        Unit::Share,
+        Better::Lower,
+        "The service time of requests that took more than ten times the P99, divided by that of all requests; failed \
+         requests included.",
+        Requests::stalled_share,
     ),
     count(
         "resumed_share",

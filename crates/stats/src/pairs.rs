@@ -1,14 +1,14 @@
 //! Pairs of clients and servers: the interaction of each pair, beyond the prediction from its two sides.
 //!
-//! Effects multiply: the model for the logarithm of a value is an effect of the client plus an effect of the server. Each pair is
-//! compared with the prediction from the other pairs ([`crate::additive`]). The size is that of the cells' medians; its interval
-//! resamples blocks, all pairs of a block together. The rank test takes one value of each pair per block, from the same model for
-//! the trials of that block. Holm's correction covers all pairs under all combinations, in
-//! all primary metrics.
+//! Effects multiply: the model for the logarithm of a value is an effect of the client plus an effect of the server.
+//! Each pair is compared with the prediction from the other pairs ([`crate::additive`]). The size is that of the cells'
+//! medians; its interval resamples blocks, all pairs of a block together. The rank test takes one value of each pair
+//! per block, from the same model for the trials of that block. Holm's correction covers all pairs under all
+//! combinations, in all primary metrics.
 //!
-//! An odd pair distorts the predictions for the other pairs of its client and its server, which then look odd in the other direction
-//! (Gentleman and Wilk 1975, "Detecting outliers in a two-way table"). The oddest pair is therefore removed from the predictions and
-//! the others are tested again, until no odd pair is left.
+//! An odd pair distorts the predictions for the other pairs of its client and its server, which then look odd in the
+//! other direction (Gentleman and Wilk 1975, "Detecting outliers in a two-way table"). The oddest pair is therefore
+//! removed from the predictions and the others are tested again, until no odd pair is left.
 
 use indexmap::{IndexMap, IndexSet};
 use wirelab_model::plan::Plan;

@@ -12,6 +12,10 @@ use crate::trials::Trials;
 /// Facts that define the cells or the trial; their differences are no lack of parity.
 const INTRINSIC: [&str; 2] = ["alpn", "port"];
 
+/// Facts that follow from a setting of another name.
+const CONSEQUENCES: [(&str, &str); 2] =
+    [("initial_udp_payload", "max_udp_payload"), ("udp_payload", "max_udp_payload")];
+
 /// One end of a trial.
 struct Side {
     name: &'static str,
@@ -36,7 +40,9 @@ pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
             let compared = cells.map(|cell| &plan.cells[cell]);
             for (key, value) in &facts[comparison.cell] {
                 let baseline = facts[comparison.baseline].get(key);
-                let known = INTRINSIC.contains(&key.as_str()) || varied.explains(key, compared, side.endpoint);
+                let cause =
+                    CONSEQUENCES.iter().find(|(fact, _)| fact == key).map_or(key.as_str(), |(_, setting)| setting);
+                let known = INTRINSIC.contains(&key.as_str()) || varied.explains(cause, compared, side.endpoint);
                 if known || baseline.is_none_or(|other| other == value) {
                     continue;
                 }

@@ -63,6 +63,8 @@ fn factors_and_defining_facts_are_no_lack_of_parity() {
     let by_level = json!({ "factors": { "colour": { "red": {}, "blue": { "gso": true } } } });
     assert_eq!(warned(&study(&by_level), "gso", is_blue), []);
     assert_eq!(warned(&study(&json!({})), "alpn", is_blue), []);
+    let by_cause = json!({ "factors": { "colour": { "red": {}, "blue": {} }, "max_udp_payload": [1300, "16 KB"] } });
+    assert_eq!(warned(&study(&by_cause), "udp_payload", is_blue), []);
 }
 
 #[test]

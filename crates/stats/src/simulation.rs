@@ -1,7 +1,7 @@
 //! Simulated comparisons with a known truth, to check verdicts, intervals and the stopping rule.
 //!
-//! `cargo run --release -p wirelab-stats --example power` prints the tables of `docs/statistics.md`; the bounds are asserted in
-//! `tests/simulation.rs`.
+//! `cargo run --release -p wirelab-stats --example power` prints the tables of `docs/statistics.md`; the bounds are
+//! asserted in `tests/simulation.rs`.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -30,8 +30,8 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// A busy virtual machine: medians that scatter by 5 to 8 %, with memory; blocks that differ by 4 %; 5 % of drift; three trials
-    /// in a hundred slower by 20 to 50 %.
+    /// A busy virtual machine: medians that scatter by 5 to 8 %, with memory; blocks that differ by 4 %; 5 % of drift;
+    /// three trials in a hundred slower by 20 to 50 %.
     pub const REALISTIC: Self =
         Self { sigma: (0.05, 0.08), correlation: 0.3, block: 0.04, drift: 0.05, spikes: 0.03, spike: (0.2, 0.5) };
 }
@@ -46,7 +46,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Trials of two cells in random order within each block, where the cell's values are those of the baseline times `ratio`.
+    /// Trials of two cells in random order within each block, where the cell's values are those of the baseline times
+    /// `ratio`.
     #[must_use]
     pub fn simulate(seed: u64, blocks: u32, ratio: f64, noise: &Noise) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -117,8 +118,8 @@ impl Tally {
     }
 }
 
-/// Verdicts with a margin of 5 % on `studies` comparisons whose true ratio is `ratio`, each the first step of Holm's correction over
-/// `family` comparisons, which is its strictest.
+/// Verdicts with a margin of 5 % on `studies` comparisons whose true ratio is `ratio`, each the first step of Holm's
+/// correction over `family` comparisons, which is its strictest.
 pub fn tally(studies: u32, ratio: f64, length: Length, family: usize, bootstrap: &mut Bootstrap) -> Tally {
     const MARGIN: f64 = 0.05;
     let mut tally = Tally { studies, ..Tally::default() };
@@ -156,8 +157,8 @@ fn run(seed: u64, ratio: f64, length: Length, bootstrap: &mut Bootstrap) -> (Pai
     }
 }
 
-/// The number of 95 % intervals of a single cell's median, among `studies`, that contain the truth. Trials are log-normal with a
-/// standard deviation of 6.5 % and no other noise.
+/// The number of 95 % intervals of a single cell's median, among `studies`, that contain the truth. Trials are
+/// log-normal with a standard deviation of 6.5 % and no other noise.
 pub fn median_covered(studies: u32, trials: u32, bootstrap: &mut Bootstrap) -> u32 {
     let noise =
         Noise { sigma: (0.065, 0.065), correlation: 0.0, block: 0.0, drift: 0.0, spikes: 0.0, ..Noise::REALISTIC };

@@ -44,6 +44,7 @@ fn a_profile_has_the_median_of_each_fifth_and_needs_three_requests_in_each() {
         handshake_ns: None,
         first_byte_ns: Some(at + took),
         last_byte_ns: at + took,
+        request: None,
         bytes_out: 0,
         bytes_in: 1,
         status: Some(200),

@@ -12,10 +12,13 @@ use crate::histogram_error::HistogramError;
 use crate::metrics::TABLE;
 use crate::quantile;
 
+/// A request is a stall if it takes more than this many times the P99.
+const STALL: f64 = 10.0;
+
 /// The values of every metric in [`crate::METRICS`], from one record per request.
 ///
-/// `window_ns` is the length of the measured window. A quantity without records, or with too few for its percentile, is missing with
-/// a reason and never 0. The count of successes and the share of failures are exact and may be 0.
+/// `window_ns` is the length of the measured window. A quantity without records, or with too few for its percentile, is
+/// missing with a reason and never 0. The count of successes and the share of failures are exact and may be 0.
 #[must_use]
 pub fn summarise(samples: &[Sample], window_ns: u64) -> Values {
     let ok = || samples.iter().filter(|sample| sample.is_ok());
@@ -123,6 +126,18 @@ impl Recorded {
         sum / self.count() as f64
     }
 
+    /// The sum of all values above a limit.
+    fn sum_above(&self, limit: f64) -> f64 {
+        match self {
+            Self::Exact(sorted) => sorted.iter().map(|ns| *ns as f64).filter(|ns| *ns > limit).sum(),
+            Self::Quantised(histogram, _) => {
+                let steps =
+                    histogram.iter_recorded().map(|step| (step.value_iterated_to() as f64, step.count_at_value()));
+                steps.filter(|(ns, _)| *ns > limit).map(|(ns, count)| ns * count as f64).sum()
+            }
+        }
+    }
+
     pub(crate) fn smallest(&self) -> f64 {
         match self {
             Self::Exact(sorted) => sorted.first().map_or(f64::NAN, |ns| *ns as f64),
@@ -185,6 +200,17 @@ impl Requests {
         if self.ok == 0 { Value::missing(Missing::NoSuccess) } else { Value::Measured(self.window_ns as f64) }
     }
 
+    /// The share of service time in requests far beyond the P99, which no percentile up to the P99 shows.
+    pub(crate) fn stalled_share(&self) -> Value {
+        let (count, needed) = (self.service.count(), 100);
+        if count < needed {
+            return Value::missing(too_few(count, 0.99, needed));
+        }
+        let limit = STALL * self.service.quantile(0.99);
+        let stalled = self.service.sum_above(limit) + self.failure.sum_above(limit);
+        Value::finite(stalled / (self.service.sum_above(0.0) + self.failure.sum_above(0.0)), Missing::NoSuccess)
+    }
+
     pub(crate) fn connected_median(&self) -> Value {
         match &self.connected {
             Ok(connected) if connected.count() == 0 && self.handshake.count() > 0 => {
@@ -220,7 +246,8 @@ pub(crate) fn decode(name: &'static str, facts: &Histogram) -> Result<Recorded, 
     Ok(Recorded::Quantised(histogram, facts.clone()))
 }
 
-/// A percentile, where there are enough values for it: below 1/(1-q) values it would be just another name of the largest one.
+/// A percentile, where there are enough values for it: below 1/(1-q) values it would be just another name of the
+/// largest one.
 pub(crate) fn percentile(recorded: &Recorded, q: f64, needed: u64, none: Missing) -> Value {
     match recorded.count() {
         0 => Value::missing(none),
@@ -233,7 +260,8 @@ pub(crate) fn too_few(count: u64, q: f64, needed: u64) -> Missing {
     Missing::TooFewForPercentile { count, percent: percent(q), needed }
 }
 
-/// A percentile over successful and failed requests, each failed one slower than every success; infinite if it falls among these.
+/// A percentile over successful and failed requests, each failed one slower than every success; infinite if it falls
+/// among these.
 pub(crate) fn joint_percentile(recorded: &Recorded, q: f64, needed: u64, failed: u64) -> Value {
     let (succeeded, all) = (recorded.count(), recorded.count() + failed);
     let rank = quantile::rank(q, all);

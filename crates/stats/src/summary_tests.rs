@@ -14,6 +14,7 @@ fn request(start: u64, service: u64) -> Sample {
         handshake_ns: Some(begun + service / 4),
         first_byte_ns: Some(begun + service / 2),
         last_byte_ns: begun + service,
+        request: None,
         bytes_out: 100,
         bytes_in: 900,
         status: Some(200),
@@ -60,6 +61,22 @@ fn every_metric_comes_from_the_time_it_is_named_after() {
     check(&values, "resumed_share", 0.0);
     check_missing(&values, "failure_median", "no request failed");
     assert!(values.keys().map(String::as_str).eq(METRICS.iter().map(|metric| metric.name)));
+}
+
+/// A server that stops for one second in five, with 50 µs otherwise and one request at a time.
+#[test]
+fn stalls_that_no_percentile_shows_have_a_share_of_the_time() {
+    let mut samples: Vec<_> = (0..160_000).map(|i| request(i * 50_000, 50_000)).collect();
+    samples.extend([request(8_000_000_000, 1_000_000_000), request(9_000_000_000, 1_000_000_000)]);
+    let mut one_fails = samples.clone();
+    one_fails[160_000] = failed(8_000_000_000, 1_000_000_000);
+    for values in [summarise(&samples, 10_000_000_000), summarise(&one_fails, 10_000_000_000), quantised(&samples)] {
+        let Value::Measured(share) = values["stalled_share"] else { panic!("{values:?}") };
+        assert!((share - 0.2).abs() < 0.001, "{share}");
+        assert!(values["response_p99"].number().unwrap() < 52_000.0, "{values:?}");
+    }
+    check(&summarise(&samples[..1000], 50_000_000), "stalled_share", 0.0);
+    check_missing(&summarise(&samples[..99], 1), "stalled_share", "only 99 requests; a P99 needs 100");
 }
 
 #[test]

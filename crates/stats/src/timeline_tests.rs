@@ -44,6 +44,7 @@ fn sample(end_ms: u64, response_ms: u64, ok: bool) -> Sample {
         handshake_ns: None,
         first_byte_ns: ok.then_some(end_ms * MS),
         last_byte_ns: end_ms * MS,
+        request: None,
         bytes_out: 0,
         bytes_in: 0,
         status: None,

@@ -26,7 +26,7 @@ const fn metric(
 /// Every metric that [`transport`] produces, in its order.
 pub static TRANSPORT_METRICS: &[Metric] = &declared(&TABLE);
 
-static TABLE: [Computed<Compute>; 11] = [
+static TABLE: [Computed<Compute>; 13] = [
     metric(
         "transport_client_round_trip_min",
         "Round trip, smallest (client)",
@@ -57,6 +57,16 @@ static TABLE: [Computed<Compute>; 11] = [
         "Packets of the measured window that QUIC declared lost (RFC 9002, section 6), or segments that TCP \
          retransmitted (tcp(7)), including late ones.",
         |report| known(report.packets_lost),
+    ),
+    metric(
+        "transport_client_payload_max",
+        "Largest payload of a packet (client)",
+        Unit::Bytes,
+        CLIENT,
+        Better::Higher,
+        "The largest payload of a UDP datagram (QUIC) or TCP segment (tcpi_snd_mss) that a connection may send, at its \
+         end. The kernel's segmentation may hand several of them over at once.",
+        |report| known(report.payload_max),
     ),
     metric(
         "transport_server_round_trip_min",
@@ -139,6 +149,16 @@ static TABLE: [Computed<Compute>; 11] = [
          are not recorded.",
         |report| known(report.congestion_window),
     ),
+    metric(
+        "transport_server_payload_max",
+        "Largest payload of a packet (server)",
+        Unit::Bytes,
+        SERVER,
+        Better::Higher,
+        "The largest payload of a UDP datagram (QUIC) or TCP segment (tcpi_snd_mss) that a connection may send, at its \
+         end. The kernel's segmentation may hand several of them over at once.",
+        |report| known(report.payload_max),
+    ),
 ];
 
 /// The values of every metric in [`TRANSPORT_METRICS`]. Without a report, or with an impossible one, the values are
@@ -187,6 +207,7 @@ mod tests {
             bytes_lost: Some(7_000),
             congestion_events: None,
             congestion_window: Some(90_000),
+            payload_max: Some(1452),
         }
     }
 

@@ -137,6 +137,23 @@ impl<'a> Trials<'a> {
         records.filter_map(|(block, record)| Some((*block, rank(record)?))).collect()
     }
 
+    /// What the trials of a cell show of a metric, by block: the value, or `None` for a trial that failed through the
+    /// cell or whose value is infinite. `None` if the cell has no such trial, or a completed one lacks the value.
+    pub fn observed(&self, cell: usize, metric: &str) -> Option<BTreeMap<u32, Option<f64>>> {
+        let observe = |record: &TrialRecord| match record.outcome {
+            Outcome::Ok => match record.values.get(metric) {
+                Some(Value::Infinite { .. }) => Some(Ok(None)),
+                Some(value) => Some(value.number().filter(|number| number.is_finite()).map(Some).ok_or(())),
+                None => Some(Err(())),
+            },
+            _ => is_failure_of_cell(record).then_some(Ok(None)),
+        };
+        let records = self.by_cell.get(cell)?.iter();
+        let observed: Result<BTreeMap<_, _>, ()> =
+            records.filter_map(|(block, record)| Some(observe(record)?.map(|value| (*block, value)))).collect();
+        observed.ok().filter(|observed| !observed.is_empty())
+    }
+
     /// The profiles of a cell's trials, if they have one; see [`stationarity`](crate::stationarity).
     pub fn profiles(&self, cell: usize) -> Vec<[u64; PARTS]> {
         self.ok(cell).filter_map(|record| record.profile.as_slice().try_into().ok()).collect()

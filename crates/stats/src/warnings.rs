@@ -4,14 +4,17 @@ use indexmap::IndexMap;
 use wirelab_model::plan::{Job, Plan};
 use wirelab_model::spec::{Resumption, Schedule};
 use wirelab_model::study::Study;
+use wirelab_model::table::Design;
 use wirelab_model::warning::Warning;
 
 use crate::analysis::{CellAnalysis, Compared};
 use crate::compare::{ALPHA, MIN_BLOCKS};
 use crate::estimate::most_frequent;
 use crate::holm::holm;
+use crate::packet_sizes::packet_sizes;
 use crate::parity::parity;
 use crate::quantile;
+use crate::serial::serial;
 use crate::stationarity::Stationarity;
 use crate::trend::trend;
 use crate::trials::Trials;
@@ -22,9 +25,13 @@ const CLIENT_BOUND: f64 = 0.9;
 /// Share of the machine's processor time above which stolen time gives a warning.
 const STOLEN: f64 = 0.02;
 
-/// Schedule lag above which the schedule of an open loop counts as missed: in nanoseconds, and as a share of the median response time.
+/// Schedule lag above which the schedule of an open loop counts as missed: in nanoseconds, and as a share of the median
+/// response time.
 const LAG_NS: f64 = 1e6;
 const LAG_SHARE: f64 = 0.1;
+
+/// Share of time in stalls above which a closed loop gives a warning.
+const STALLED: f64 = 0.05;
 
 /// Every warning; warnings on the whole study come first.
 pub fn warnings(
@@ -38,6 +45,7 @@ pub fn warnings(
     all.extend(too_few_blocks(comparisons, trials));
     all.extend(aa_differs(plan, comparisons));
     all.extend(parity(study, plan, trials));
+    all.extend(packet_sizes(study, plan, cells));
     all.extend(drift(plan, cells));
     all.extend(not_stationary(plan, cells));
     all.extend(stolen(cells));
@@ -47,11 +55,34 @@ pub fn warnings(
         all.extend(trials_failed(&label, cell));
         all.extend(requests_failed(&label, cell, &of_trials));
         all.extend(client_bound(&label, &plan.cells[number].job, cell, &of_trials));
+        all.extend(stalls(&label, &plan.cells[number].job.load.schedule, cell));
         all.extend(schedule_lag(&label, &plan.cells[number].job.load.schedule, cell));
         all.extend(resumption_missed(&label, plan.cells[number].job.load.resumption, cell));
     }
     all.extend(of_trials.rest());
     all
+}
+
+/// Warnings about a table without blocks: compared metrics whose values depend on the order of the rows, under Holm's
+/// correction.
+pub fn of_rows(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
+    if trials.design() == Design::Blocks {
+        return Vec::new();
+    }
+    let values = |metric: &String| -> Vec<Vec<f64>> {
+        let of_cell = |cell| trials.measured(cell, metric).into_iter().map(|(_, value)| value).collect();
+        (0..plan.cells.len()).map(of_cell).collect()
+    };
+    let found: Vec<_> = study
+        .compare
+        .metrics
+        .iter()
+        .filter_map(|metric| Some((metric, serial(&values(metric), study.seed)?)))
+        .collect();
+    let corrected = holm(&found.iter().map(|(_, serial)| serial.p).collect::<Vec<_>>());
+    let significant = found.into_iter().zip(corrected).filter(|(_, p)| *p <= ALPHA);
+    let warning = |metric: &String, correlation| Warning::RowsDepend { metric: metric.clone(), correlation };
+    significant.map(|((metric, serial), _)| warning(metric, serial.correlation)).collect()
 }
 
 fn too_few_blocks(comparisons: &[Compared], trials: &Trials<'_>) -> Option<Warning> {
@@ -61,7 +92,8 @@ fn too_few_blocks(comparisons: &[Compared], trials: &Trials<'_>) -> Option<Warni
     (blocks < needed).then_some(Warning::TooFewBlocks { blocks, needed })
 }
 
-/// A/A pairs that differ significantly in a compared metric, under Bonferroni's correction over all pairs; each pair once.
+/// A/A pairs that differ significantly in a compared metric, under Bonferroni's correction over all pairs; each pair
+/// once.
 fn aa_differs(plan: &Plan, comparisons: &[Compared]) -> Vec<Warning> {
     let pairs = comparisons.iter().filter(|compared| compared.aa).count() as f64;
     let mut ratios: IndexMap<usize, f64> = IndexMap::new();
@@ -135,14 +167,26 @@ fn requests_failed(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Op
     (share > 0.0).then(|| Warning::RequestsFailed { cell: label.to_owned(), share, kind })
 }
 
-/// The metric counts processors: a client of four threads, or four clients, can use 400 %. The warning states the share of this
-/// maximum.
+/// The metric counts processors: a client of four threads, or four clients, can use 400 %. The warning states the share
+/// of this maximum.
 fn client_bound(label: &str, job: &Job, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
     let processors = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
     let threads = f64::from(job.load.threads.unwrap_or(1).max(1)) * f64::from(job.load.clients.max(1));
     let estimated = processors.map(|processors| processors / threads);
     let share = estimated.or_else(|| quantile::median(of_trials.client_shares.get(label)?))?;
     (share > CLIENT_BOUND).then(|| Warning::ClientBound { cell: label.to_owned(), share })
+}
+
+/// Whether a load spent so much of its time in stalls that its percentiles mislead. An open loop counts delayed
+/// requests.
+#[must_use]
+pub fn hides_stalls(schedule: &Schedule, stalled_share: f64) -> bool {
+    matches!(schedule, Schedule::Closed { .. }) && stalled_share > STALLED
+}
+
+fn stalls(label: &str, schedule: &Schedule, cell: &CellAnalysis) -> Option<Warning> {
+    let share = cell.estimates.get("stalled_share")?.median;
+    hides_stalls(schedule, share).then(|| Warning::Stalls { cell: Some(label.to_owned()), share })
 }
 
 fn schedule_lag(label: &str, schedule: &Schedule, cell: &CellAnalysis) -> Option<Warning> {

@@ -141,6 +141,13 @@ fn only_open_loops_give_a_warning_of_schedule_lag() {
 }
 
 #[test]
+fn a_closed_loop_with_stalls_gives_a_warning() {
+    let stalls = Warning::Stalls { cell: Some(BLUE.to_owned()), share: 0.2 };
+    assert_eq!(warned(|record| set(record, "stalled_share", 0.2)), [stalls]);
+    assert_eq!(warned(|record| set(record, "stalled_share", 0.04)), []);
+}
+
+#[test]
 fn missed_resumption_gives_a_warning_if_it_is_configured() {
     let mut plan = plan();
     plan.cells[1].job.load.resumption = Resumption::ZeroRtt;

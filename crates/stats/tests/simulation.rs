@@ -1,5 +1,5 @@
-//! Verdicts, intervals and the stopping rule against simulated studies with a known truth. Seeds and therefore counts are fixed. The
-//! bounds are those of `docs/statistics.md`, which has the figures for 4000 studies.
+//! Verdicts, intervals and the stopping rule against simulated studies with a known truth. Seeds and therefore counts
+//! are fixed. The bounds are those of `docs/statistics.md`, which has the figures for 4000 studies.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -59,7 +59,8 @@ fn intervals_cover_the_truth_from_the_smallest_number_of_trials_that_has_one() {
     }
 }
 
-/// The numbers of verdicts less and more, and of intervals that contain the truth, for independent groups of 12 and 15 observations.
+/// The numbers of verdicts less and more, and of intervals that contain the truth, for independent groups of 12 and 15
+/// observations.
 fn independent(ratio: f64) -> (u32, u32, u32) {
     let noise = Noise { correlation: 0.0, block: 0.0, drift: 0.0, ..Noise::REALISTIC };
     let mut bootstrap = Bootstrap::new(1);
@@ -93,8 +94,8 @@ fn heavy(random: &mut ChaCha8Rng, scale: f64) -> f64 {
     100.0 + scale * normal(random) / (chi / 2.0).sqrt()
 }
 
-/// Two groups with equal medians, whose sizes and scatter differ: the rank-sum test of Wilcoxon has P at most 5 % in up to 16 % of such
-/// data.
+/// Two groups with equal medians, whose sizes and scatter differ: the rank-sum test of Wilcoxon has P at most 5 % in up
+/// to 16 % of such data.
 #[test]
 fn independent_groups_of_unequal_shapes_keep_the_error_rate() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
