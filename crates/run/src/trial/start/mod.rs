@@ -10,8 +10,8 @@ use wirelab_lab::{Addresses, Arena, LabError, Launch, Role};
 use wirelab_model::event::{Configured, Event};
 use wirelab_model::exposition::Exposition;
 use wirelab_model::outcome::Outcome;
-use wirelab_model::plan::{Cell, Target, Trial, Work};
-use wirelab_model::reason::Attempt;
+use wirelab_model::plan::{Cell, Job, Target, Trial, Work};
+use wirelab_model::reason::{Attempt, Reason};
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::Lifetimes;
 use wirelab_observe::Observer;
@@ -19,6 +19,7 @@ use wirelab_observe::film::ABOUT as FILM;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
 
 use crate::exporter::TrialExporter;
+use crate::requests;
 use crate::spec;
 use crate::trial::clients::Clients;
 use crate::trial::context::{Facts, TrialContext, TrialInputs};
@@ -155,6 +156,7 @@ impl TrialContext<'_> {
     ) -> Result<Clients, TrialAbort> {
         let (trial, cell, job) = (inputs.trial, inputs.cell, inputs.job);
         let connect_address = self.connect_address(arena, inputs, serving, facts)?;
+        facts.connect_port = Some(connect_address.port());
         let addresses = Addresses { connect: connect_address.ip(), ..inputs.addresses.clone() };
         let begun = Instant::now();
         let mut files = Vec::new();
@@ -162,6 +164,7 @@ impl TrialContext<'_> {
             let path = self.files.folder.join(format!("{}.json", client_name(number)));
             let mut of_client = spec::client(trial, cell, &addresses, life, connect_address.port(), self.files)?;
             of_client.seed = trial.seed.wrapping_add(number.into());
+            requests::divide(&mut of_client.mix, number, job.load.clients);
             of_client.results = spec::results_of(self.files, number);
             of_client.exposition = self.exposition(inputs, &job.client, Role::Client, number);
             of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
@@ -175,6 +178,7 @@ impl TrialContext<'_> {
             files.push((path, self.folder.log(trial, &client_log(number))));
         }
         let endpoint = self.endpoint(&job.client)?;
+        self.can_send(job)?;
         let launches: Vec<_> = (0..)
             .zip(&files)
             .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &endpoint, spec, log })
@@ -183,7 +187,7 @@ impl TrialContext<'_> {
         let startup = self.limits.startup;
         // A browser starts a dozen processes and creates a profile.
         let startup = match job.work {
-            Work::Requests(_) => startup,
+            Work::Requests(_) | Work::Own(_) => startup,
             Work::Page(_) => startup.saturating_mul(3),
         };
         for client in clients.iter_mut() {
@@ -194,6 +198,16 @@ impl TrialContext<'_> {
         }
         facts.preparation.took(Step::StartClient, begun, clients[0].pid());
         Ok(clients)
+    }
+
+    /// Refuses requests of the user if the client's description says that it cannot send them.
+    fn can_send(&self, job: &Job) -> Result<(), TrialAbort> {
+        let client = self.endpoints.get(&job.client).and_then(|record| record.description.client.as_ref());
+        if job.own_requests().is_empty() || client.is_none_or(|role| role.own_requests) {
+            return Ok(());
+        }
+        let reason = Reason::OwnRequests { endpoint: job.client.clone() };
+        Err(TrialAbort::Outcome(Outcome::Unsupported { reason }))
     }
 
     /// Address that the clients connect to.
