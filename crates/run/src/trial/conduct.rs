@@ -7,6 +7,7 @@ use wirelab_observe::{Observer, Reaped};
 
 use crate::trial::context::{Facts, TrialContext};
 use crate::trial::endpoint_handle::TrialAbort;
+use crate::trial::processors;
 
 impl TrialContext<'_> {
     /// Starts, synchronises and ends all processes.
@@ -35,6 +36,8 @@ impl TrialContext<'_> {
         self.keep_interval(inputs.job)?;
         self.window(arena, &inputs, &mut clients, &mut serving, observers, facts)?;
         facts.network = arena.end_window(&cell.label())?;
+        facts.network.warnings.extend(processors::warnings(arena, cell));
+        facts.processors = processors::read(arena, &clients, &serving)?;
 
         let of_clients = self.end_clients(&mut clients, &mut serving, facts)?;
         let of_servers = self.end_servers(&mut serving, facts)?;

@@ -13,6 +13,7 @@ use wirelab_model::journal::Portion;
 use wirelab_model::manifest::EndpointRecord;
 use wirelab_model::metric::Values;
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
+use wirelab_model::processors::InForce;
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
@@ -26,6 +27,7 @@ use crate::spec::Files;
 use crate::store::folder::Folder;
 use crate::trial::carried::Carried;
 use crate::trial::preparation::Preparation;
+use crate::trial::results::Kept;
 
 /// Context shared by the trials of a session.
 pub(crate) struct TrialContext<'a> {
@@ -75,13 +77,19 @@ pub(crate) struct Facts {
     pub server_transport: Option<Box<TransportReport>>,
     pub client_transport: Option<Box<TransportReport>>,
     pub values: Values,
-    pub results: Option<String>,
+    pub results: Option<Kept>,
     /// Record of the window, if the trial has a timeline.
     pub timeline: Option<TimelineRecord>,
     /// Record of each client, if several shared the workload.
     pub portions: Vec<Portion>,
     /// Median response time by fifth of the window.
     pub profile: Vec<u64>,
+    /// Processors that the processes could use.
+    pub processors: Option<InForce>,
+    /// Port that the clients connect to.
+    pub connect_port: Option<u16>,
+    /// Requests that the servers answered since `ready`, if all of them count.
+    pub answered: Option<u64>,
     /// Requests carried by the sidecars, if any.
     pub carried: Option<Carried>,
     pub network: Aftermath,

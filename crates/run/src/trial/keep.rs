@@ -6,13 +6,14 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::plan::Trial;
 
 use crate::error::RunError;
+use crate::store::checksum::sha256;
 use crate::store::{folder, parquet};
 use crate::trial::context::TrialContext;
-use crate::trial::results::Results;
+use crate::trial::results::{Kept, Results};
 
 impl TrialContext<'_> {
-    /// Stores the results under the trial's number; returns their path relative to the run folder.
-    pub(crate) fn keep(&self, trial: &Trial, results: &Results) -> Result<String, RunError> {
+    /// Stores the results under the trial's number.
+    pub(crate) fn keep(&self, trial: &Trial, results: &Results) -> Result<Kept, RunError> {
         let stem = folder::stem(trial);
         let name = match results {
             Results::Samples(_) => format!("{stem}.parquet"),
@@ -20,18 +21,19 @@ impl TrialContext<'_> {
             Results::Loads(_) => format!("{stem}.jsonl"),
         };
         let path = self.folder.samples().join(&name);
-        match results {
-            Results::Samples(records) => parquet::write(&path, trial, records)?,
+        let content = match results {
+            Results::Samples(records) => parquet::file(&path, trial, records)?,
             Results::Histograms(histograms) => {
                 let mut text = serde_json::to_vec(histograms).map_err(|error| RunError::Refused {
                     why: format!("histograms cannot be written as JSON: {error}"),
                 })?;
                 text.push(b'\n');
-                folder::write_whole(&path, &text)?;
+                text
             }
-            Results::Loads(loads) => folder::write_whole(&path, &lines(loads)?)?,
-        }
-        Ok(format!("samples/{name}"))
+            Results::Loads(loads) => lines(loads)?,
+        };
+        folder::write_whole(&path, &content)?;
+        Ok(Kept { path: format!("samples/{name}"), sha256: sha256(&content) })
     }
 
     /// Moves the client's results of a failed trial to the logs, for diagnosis; they are not samples.

@@ -66,6 +66,7 @@ impl TrialContext<'_> {
                 remove(&log)?;
             }
         }
+        let (results, results_sha256) = facts.results.map(|kept| (kept.path, kept.sha256)).unzip();
         Ok(Some(TrialRecord {
             trial: *trial,
             at,
@@ -73,12 +74,14 @@ impl TrialContext<'_> {
             outcome,
             window_ns: facts.window_ns,
             values: facts.values,
-            results: facts.results,
+            results,
+            results_sha256,
             server: facts.server,
             client: facts.client,
             timeline: facts.timeline,
             clients: facts.portions,
             profile: facts.profile,
+            processors: facts.processors,
             warnings: facts.warnings,
         }))
     }
@@ -117,6 +120,15 @@ impl TrialContext<'_> {
         let tally = checked.map_err(TrialAbort::Outcome)?;
         if let Some(played) = facts.timeline.as_ref().filter(|_| facts.has_clock) {
             verify::answered(&cell.job, played, &tally).map_err(TrialAbort::Outcome)?;
+        }
+        // A timeline compares more precise counts, and a browser makes many requests for each load.
+        let is_steady = facts.timeline.is_none() && cell.job.page().is_none();
+        if let Some(answered) = facts.answered.filter(|_| facts.has_clock && is_steady && facts.carried.is_none()) {
+            verify::served(&cell.job, answered, &tally).map_err(TrialAbort::Outcome)?;
+        }
+        if let Some(seen) = observers.iter().find_map(|observer| observer.exchanges()) {
+            let window_ns = facts.portions.is_empty().then_some(facts.window_ns);
+            verify::witness::exchanges(seen, window_ns, &results, &tally).map_err(TrialAbort::Outcome)?;
         }
         if let Some(carried) = facts.carried.as_ref().filter(|_| facts.has_clock) {
             verify::carried(&cell.job, carried, facts.timeline.as_ref(), &tally).map_err(TrialAbort::Outcome)?;

@@ -23,6 +23,14 @@ pub(crate) enum Results {
     Loads(Vec<PageLoad>),
 }
 
+/// The stored results of a trial.
+pub(crate) struct Kept {
+    /// Path relative to the run folder.
+    pub path: String,
+    /// SHA-256 of the file, hexadecimal.
+    pub sha256: String,
+}
+
 /// More records exceed the memory of a small machine; histograms have no such limit.
 const MOST_RECORDS: usize = 20_000_000;
 

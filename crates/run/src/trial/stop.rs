@@ -142,24 +142,28 @@ impl TrialContext<'_> {
         for other in rest.iter_mut().rev().filter(|other| !other.is_stopped()) {
             other.stop(limits.exit, stop)?;
         }
-        let (mut usages, mut transports) = (Vec::new(), Vec::new());
+        let (mut usages, mut transports, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for server in servers {
             // The usage of a server that ended earlier is unknown.
             if server.is_stopped() {
                 usages.push(None);
                 transports.push(None);
+                counts.push(None);
                 continue;
             }
             server.send(Command::Stop)?;
             match server.wait(ATTEMPT, limits.exit, &mut [], stop)? {
-                Event::Done { configured, transport, .. } => {
+                Event::Done { requests, configured, transport, .. } => {
                     facts.server.extend(configured);
                     transports.push(transport);
+                    counts.push(requests);
                 }
                 other => return Err(server.unexpected(&other, ATTEMPT)),
             }
             usages.push(server.end(Attempt::Ending, limits.exit)?.usage);
         }
+        // Without a server, the count is missing, not 0.
+        facts.answered = counts.into_iter().reduce(|sum, one| Some(sum? + one?)).flatten();
         facts.server_transport = transports.into_iter().reduce(merge_transport).flatten();
         Ok(usages.into_iter().reduce(merge_usage).flatten())
     }

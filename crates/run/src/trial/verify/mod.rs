@@ -4,6 +4,7 @@
 
 pub(crate) mod loads;
 pub(crate) mod tally;
+pub(crate) mod witness;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -35,6 +36,13 @@ fn client(violation: Violation) -> Outcome {
 
 /// Tolerance between two readings of a clock.
 const CLOCK_SLACK: Duration = Duration::from_millis(1);
+
+/// Time that a client may need to read `go`, and to print `end` after its last request, apart from waiting for a
+/// processor.
+const HANDOVER: Duration = Duration::from_millis(5);
+
+/// Upper bound of the delays of two processes, if they are unknown; a tenth of the time is added.
+const COARSE_GAP: Duration = Duration::from_secs(1);
 
 /// Checks that the negotiated protocol is the cell's.
 pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked<()> {
@@ -70,16 +78,17 @@ pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -
     Ok(())
 }
 
-/// Checks the client's window against the time between sending `go` and reading `end`.
-pub(crate) fn window(window_ns: u64, passed: Duration) -> Checked<()> {
+/// Checks the client's window against the time between sending `go` and reading `end`. `waited` is the time that both
+/// processes waited for a processor meanwhile; `None` if it is unknown, or `run` did other work before it read `end`.
+pub(crate) fn window(window_ns: u64, passed: Duration, waited: Option<Duration>) -> Checked<()> {
     let window = Duration::from_nanos(window_ns);
-    // Upper bound of the scheduling delay of two processes.
-    let longest_gap = Duration::from_secs(1) + passed / 10;
+    let longest_gap = waited.map_or(COARSE_GAP + passed / 10, |waited| HANDOVER + waited);
     let passed_ns = passed.as_nanos() as u64;
     if window > passed + CLOCK_SLACK {
         Err(client(Violation::WindowTooLong { window_ns, passed_ns }))
     } else if passed > window + longest_gap {
-        Err(client(Violation::WindowTooShort { window_ns, passed_ns }))
+        let allowed_ns = longest_gap.as_nanos() as u64;
+        Err(client(Violation::WindowTooShort { window_ns, passed_ns, allowed_ns }))
     } else {
         Ok(())
     }
@@ -133,6 +142,26 @@ pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Che
         return Ok(());
     }
     Err(Outcome::failed(Blame::Server, Violation::AnsweredDiffer { answered, recorded: tally.ok, unrecorded }))
+}
+
+/// Checks, in a steady trial, that servers answered as many requests as the clients recorded. `answered` is the
+/// servers' own count since `ready`.
+pub(crate) fn served(job: &Job, answered: u64, tally: &Tally) -> Checked<()> {
+    let recorded = tally.ok + tally.failed();
+    let differ = |unrecorded| Err(client(Violation::ServedDiffer { answered, recorded, unrecorded }));
+    if answered < tally.ok {
+        return differ(0);
+    }
+    let warm_up = match job.load.warm_up {
+        Some(Extent::Requests(requests)) => requests,
+        Some(Extent::DurationNs(_)) => return Ok(()),
+        None => 0,
+    };
+    // Each client sends a check request; with resumption it may send more, for session tickets.
+    let unrecorded = u64::from(job.load.clients) + warm_up;
+    let least = if tally.failed() > 0 { tally.ok } else { recorded + unrecorded };
+    let has_limit = job.load.resumption == Resumption::None;
+    if answered < least || has_limit && answered > recorded + unrecorded { differ(unrecorded) } else { Ok(()) }
 }
 
 /// Checks by the sidecars' own counts that every request passed the clients' sidecar and that of the answering
@@ -227,15 +256,17 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, RecordProblem)> {
     let job = &cell.job;
     let [sent, received] = job.work.body_sizes().map(Size::bytes);
     let site = job.site();
+    // The client has compared the responses to requests of the user with what these expect.
+    let is_own = !job.own_requests().is_empty();
     // The length of a remote page is unknown.
-    if sample.bytes_in != received && site.is_none() {
+    if sample.bytes_in != received && site.is_none() && !is_own {
         return Some((Blame::Client, RecordProblem::Received { bytes: sample.bytes_in, wanted: received }));
     }
-    if sample.bytes_out != sent {
+    if sample.bytes_out != sent && !is_own {
         return Some((Blame::Client, RecordProblem::Sent { bytes: sample.bytes_out, wanted: sent }));
     }
     let is_right = |status| if site.is_some() { Site::is_page(status) } else { status == 200 };
-    if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
+    if job.protocol.is_http() && !is_own && !sample.status.is_some_and(is_right) {
         return Some((Blame::Client, RecordProblem::Status { status: sample.status }));
     }
     let opened = job.load.connections == ConnectionPolicy::PerRequest;
@@ -263,7 +294,8 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
     };
     let failed = tally.failed();
     let [sent, received] = cell.job.work.body_sizes().map(Size::bytes);
-    let (all, is_ours) = (tally.ok + failed, cell.job.site().is_none());
+    let is_own = !cell.job.own_requests().is_empty();
+    let (all, is_ours) = (tally.ok + failed, cell.job.site().is_none() && !is_own);
     let must_equal = [
         ("values of `response`", h.response.count, tally.ok),
         ("values of `service`", h.service.count, tally.ok),
@@ -271,7 +303,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         ("values of `lag`", h.lag.count, all),
         ("values of `failure`", h.failure.count, failed),
         ("bytes received", h.bytes_in, if is_ours { tally.ok.saturating_mul(received) } else { h.bytes_in }),
-        ("bytes sent", h.bytes_out, tally.ok.saturating_mul(sent)),
+        ("bytes sent", h.bytes_out, if is_own { h.bytes_out } else { tally.ok.saturating_mul(sent) }),
     ];
     if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {
         return Err(client(Violation::HistogramsDiffer { what: what.to_owned(), is, right }));

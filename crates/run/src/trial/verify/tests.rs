@@ -19,6 +19,7 @@ fn sample(number: u32) -> Sample {
         handshake_ns: Some(start + 20),
         first_byte_ns: Some(start + 400_000),
         last_byte_ns: start + 500_000,
+        request: None,
         bytes_out: 0,
         bytes_in: 1024,
         status: Some(200),
@@ -139,10 +140,52 @@ fn effective_settings_must_match_the_requested_ones() {
 #[test]
 fn a_window_that_disagrees_with_the_time_that_passed_is_refused() {
     let passed = Duration::from_secs(10);
-    assert!(window(9_990_000_000, passed).is_ok());
-    assert!(window(10_000_500_000, passed).is_ok());
-    assert!(window(10_002_000_000, passed).is_err());
-    assert!(window(7_000_000_000, passed).is_err());
+    let quiet = Some(Duration::from_millis(20));
+    assert!(window(9_990_000_000, passed, quiet).is_ok());
+    assert!(window(10_000_500_000, passed, quiet).is_ok());
+    assert!(window(10_002_000_000, passed, quiet).is_err());
+    assert!(window(9_970_000_000, passed, quiet).is_err());
+    // Unknown delays need a wide margin.
+    assert!(window(8_100_000_000, passed, None).is_ok());
+    assert!(window(7_000_000_000, passed, None).is_err());
+}
+
+#[test]
+fn a_window_of_200_ms_reported_5_percent_short_is_refused_and_the_reason_has_the_numbers() {
+    let Err(Outcome::Failed { blame: Blame::Client, reason }) =
+        window(190_000_000, Duration::from_millis(200), Some(Duration::from_millis(1)))
+    else {
+        panic!("it is accepted")
+    };
+    let text = reason.to_string();
+    assert!(text.contains("190.0ms") && text.contains("200.0ms") && text.contains("6.0ms"), "{text}");
+}
+
+#[test]
+fn servers_must_have_answered_what_clients_recorded() {
+    let tally = |ok, failed| {
+        let errors = [(ErrorKind::Timeout, failed)].into_iter().filter(|(_, count)| *count > 0).collect();
+        Tally { ok, errors, ..Tally::default() }
+    };
+    let mut job = cell().job;
+    job.load.warm_up = Some(Extent::Requests(5));
+    // A hundred requests, the check request, and five for warm-up.
+    assert!(served(&job, 106, &tally(100, 0)).is_ok());
+    for (answered, ok, failed) in [(111, 100, 0), (105, 100, 0), (99, 100, 0), (99, 100, 20), (127, 100, 20)] {
+        let refused = served(&job, answered, &tally(ok, failed));
+        assert!(matches!(refused, Err(Outcome::Failed { blame: Blame::Client, .. })), "{answered}: {refused:?}");
+    }
+    // A failed request may or may not have been answered.
+    assert!(served(&job, 100, &tally(100, 20)).is_ok());
+    assert!(served(&job, 126, &tally(100, 20)).is_ok());
+    job.load.resumption = Resumption::Resume;
+    assert!(served(&job, 110, &tally(100, 0)).is_ok(), "it may need more session tickets");
+    job.load.resumption = Resumption::None;
+    job.load.warm_up = Some(Extent::DurationNs(1));
+    assert!(served(&job, 900, &tally(100, 0)).is_ok(), "the length of the warm-up is unknown");
+    job.load.clients = 3;
+    job.load.warm_up = None;
+    assert!(served(&job, 103, &tally(100, 0)).is_ok());
 }
 
 #[test]

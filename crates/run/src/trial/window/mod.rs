@@ -9,10 +9,14 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::Arena;
 use wirelab_model::event::{Command, Event};
-use wirelab_model::plan::{Course, Job, Target};
+use wirelab_model::missing::Missing;
+use wirelab_model::plan::{Course, Job};
 use wirelab_model::reason::Attempt;
+use wirelab_model::site::Site;
+use wirelab_model::spec::ConnectionPolicy;
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::TimelineRecord;
+use wirelab_model::units::Size;
 use wirelab_observe::{Captures, Observer, Sidecars, Stage, Targets};
 
 use crate::limits::longest;
@@ -40,7 +44,7 @@ impl TrialContext<'_> {
 
     /// Keeps the minimum interval between requests to a foreign host.
     pub(crate) fn keep_interval(&self, job: &Job) -> Result<(), TrialAbort> {
-        if let Target::Servers(_) = job.target {
+        if job.site().is_none_or(Site::is_near) {
             return Ok(());
         }
         let mut pace = Pace::new(self.interval);
@@ -87,7 +91,7 @@ impl TrialContext<'_> {
         observers: &mut [Box<dyn Observer>],
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
-        let targets = targets(clients, serving);
+        let targets = targets(inputs, clients, serving, facts.connect_port);
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
@@ -146,16 +150,17 @@ impl TrialContext<'_> {
                 Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
             Course::Steady if job.load.clients > 1 => {
-                facts.portions = shared::measure(clients, &mut serving.handles, limit, stop)?;
+                facts.portions =
+                    shared::measure(clients, &mut serving.handles, steady::longest_idle(job), limit, stop)?;
                 Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
             }
-            Course::Steady => self.run_client(&mut clients[0], &mut serving.handles, limit),
+            Course::Steady => self.run_client(job, &mut clients[0], &mut serving.handles, limit),
         }
     }
 }
 
 /// Processes for the observers.
-fn targets(clients: &Clients, serving: &Serving) -> Targets {
+fn targets(inputs: &TrialInputs<'_>, clients: &Clients, serving: &Serving, port: Option<u16>) -> Targets {
     let pids = |handles: &[EndpointHandle]| handles.iter().map(EndpointHandle::pid).collect();
     let (servers, rest) = serving.handles.split_at(serving.ports.len());
     let (sidecars, asked) = rest.split_at(if serving.mesh.is_some() { rest.len() } else { 0 });
@@ -168,5 +173,26 @@ fn targets(clients: &Clients, serving: &Serving) -> Targets {
             of_clients: of_clients.pid().map(|pid| vec![pid]),
         }),
         control_plane: asked.first().and_then(EndpointHandle::pid),
+        ports: port.into_iter().collect(),
+        mixed: mixed(inputs.job),
+    }
+}
+
+/// The largest request body that no client announces first (`Expect: 100-continue`).
+const LARGEST_BODY: u64 = 64 * 1024;
+
+/// Why the kernel cannot tell the requests of a job apart, if so.
+fn mixed(job: &Job) -> Option<Missing> {
+    let protocol = job.protocol;
+    let of_own_server = job.servers().is_some() && !job.has_mesh() && job.control_plane().is_none();
+    let [sent, _] = job.work.body_sizes().map(Size::bytes);
+    if !of_own_server || job.page().is_some() || matches!(job.course, Course::Timeline(_)) {
+        Some(Missing::NotOneByOne)
+    } else if protocol.multiplexes() || protocol.uses_udp() {
+        Some(Missing::SharedConnections { protocol })
+    } else if protocol.is_secure() && job.load.connections == ConnectionPolicy::PerRequest {
+        Some(Missing::HandshakesInWindow)
+    } else {
+        (sent > LARGEST_BODY).then_some(Missing::LargeRequest { bytes: sent })
     }
 }

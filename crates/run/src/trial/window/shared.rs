@@ -11,6 +11,7 @@ use wirelab_model::journal::Portion;
 use wirelab_model::reason::Attempt;
 
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::run_queue::RunQueue;
 use crate::trial::verify;
 
 /// Interval at which a thread checks whether to stop waiting.
@@ -31,16 +32,21 @@ struct ThreadReport {
     sent_at: Duration,
     /// When the event was read, since the window began.
     read_at: Duration,
+    /// How long the client and its thread here waited for a processor meanwhile.
+    waited: Option<Duration>,
     read: Result<ReadResult, TrialAbort>,
 }
 
 /// Runs the measured window of all clients; returns the record of each.
+///
+/// After its last response, a client may be idle for `longest_idle` before it says `end`; `None` if this is unknown.
 ///
 /// # Errors
 /// If a client does anything but measure to its end, or a server prints an event or ends.
 pub(crate) fn measure(
     clients: &mut [EndpointHandle],
     servers: &mut [EndpointHandle],
+    longest_idle: Option<Duration>,
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<Vec<Portion>, TrialAbort> {
@@ -56,12 +62,16 @@ pub(crate) fn measure(
         for (number, client) in clients.iter_mut().enumerate() {
             let sender = sender.clone();
             scope.spawn(move || {
+                let run_queue = RunQueue::begin(client.pid());
                 barrier.wait();
                 let begun: Instant = *begun.get_or_init(Instant::now);
                 let sent_at = begun.elapsed();
                 let read = client.send(Command::Go).map(|()| read_event(client, limit, stop_reading));
+                let read_at = begun.elapsed();
+                let waited = run_queue.and_then(|run_queue| run_queue.waited());
+                let waited = waited.zip(longest_idle).map(|(waited, idle)| waited + idle);
                 // If another client failed first, the receiver is gone.
-                let _ = sender.send(ThreadReport { number, sent_at, read_at: begun.elapsed(), read });
+                let _ = sender.send(ThreadReport { number, sent_at, read_at, waited, read });
             });
         }
         drop(sender);
@@ -100,7 +110,8 @@ fn gather(
     stop: &AtomicBool,
 ) -> Result<Option<(usize, ReadResult)>, TrialAbort> {
     while portions.iter().any(Option::is_none) {
-        let ThreadReport { number, sent_at, read_at, read } = match receiver.recv_timeout(SERVER_CHECK_INTERVAL) {
+        let ThreadReport { number, sent_at, read_at, waited, read } = match receiver.recv_timeout(SERVER_CHECK_INTERVAL)
+        {
             Ok(report) => report,
             Err(_) => {
                 if stop.load(Ordering::Relaxed) {
@@ -115,7 +126,8 @@ fn gather(
         match read? {
             Ok(Event::End { window_ns }) => {
                 if has_clock {
-                    verify::window(window_ns, read_at.saturating_sub(sent_at)).map_err(TrialAbort::Outcome)?;
+                    let passed = read_at.saturating_sub(sent_at);
+                    verify::window(window_ns, passed, waited).map_err(TrialAbort::Outcome)?;
                 }
                 let told_ns = sent_at.as_nanos() as u64;
                 let begun_ns = (read_at.as_nanos() as u64).saturating_sub(window_ns).max(told_ns);

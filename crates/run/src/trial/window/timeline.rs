@@ -265,7 +265,8 @@ impl TimelineRun<'_> {
         client.window_ns = (*window_ns).max(1);
         if handle.has_clock() {
             let passed = Duration::from_nanos(clock.now() - client.from_ns);
-            verify::window(*window_ns, passed).map_err(TrialAbort::Outcome)?;
+            // Actions delay the reading of `end`.
+            verify::window(*window_ns, passed, None).map_err(TrialAbort::Outcome)?;
         }
         Ok(())
     }
