@@ -9,6 +9,7 @@ use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Trial;
 
 use crate::blocks::given_up::given_up;
+use crate::pace::Pace;
 
 /// Work that consists of blocks, with one trial of every cell in each block.
 pub trait Blocks {
@@ -29,6 +30,11 @@ pub trait Blocks {
 
     /// Shows the progress, before and after each trial.
     fn show(&mut self, trial: &Trial);
+
+    /// The pace that spares servers of other owners. A trial begins when its interval has ended.
+    fn pace(&self) -> Option<&Pace> {
+        None
+    }
 
     /// Performs a trial. `false`: it was interrupted and left no result.
     ///
@@ -75,6 +81,12 @@ pub fn each_block<B: Blocks>(
                     work.give_up(&trial, outcome)?;
                 }
                 None => {
+                    if let Some(pace) = work.pace() {
+                        pace.wait(stop);
+                        if stop.load(Ordering::Relaxed) {
+                            return Ok(StopReason::Interrupted);
+                        }
+                    }
                     info!("trial started");
                     if !work.perform(&trial)? {
                         return Ok(StopReason::Interrupted);

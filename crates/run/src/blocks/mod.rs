@@ -2,8 +2,9 @@
 
 mod each;
 mod given_up;
+mod planted;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,10 @@ use wirelab_lab::{Beside, Lab, LabError, Preparation, PreparedLab, Role, refuses
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
-use wirelab_model::plan::{Cell, Trial};
+use wirelab_model::plan::{Cell, Plan, Trial};
 use wirelab_model::study::Artifact;
 use wirelab_observe::Witness;
-use wirelab_plan::polite;
+use wirelab_plan::{PlantedTrial, polite};
 
 pub use crate::blocks::each::{Blocks, each_block};
 use crate::documents::Documents;
@@ -99,13 +100,20 @@ impl Run {
         let mut writer = Writer::open(&path, &contents)?;
         self.replace(contents);
         append_corrections(self, &mut writer)?;
-        let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
+        let planted = self.planted.iter().map(|planted| &planted.record);
+        let recorded: HashSet<u32> = self.trials.iter().chain(planted).map(|record| record.trial.number).collect();
         self.folder.remove_orphans(|number| recorded.contains(&number))?;
         if let Some(warning) = self.unwritten.take() {
             self.manifest.warnings.push(warning);
             self.folder.write_manifest(&self.manifest)?;
         }
         Ok(writer)
+    }
+
+    /// Time of all trials so far, in nanoseconds.
+    fn spent_ns(&self) -> u64 {
+        let planted = self.planted.iter().map(|planted| &planted.record);
+        self.trials.iter().chain(planted).map(|record| record.took_ns).fold(0, u64::saturating_add)
     }
 
     /// Number of blocks, from the first without a gap, whose trials are all journalled.
@@ -127,7 +135,7 @@ impl Run {
         if !at_boundary || complete < plan.min_blocks {
             return None;
         }
-        let spent = self.trials.iter().map(|record| record.took_ns).fold(0, u64::saturating_add);
+        let spent = self.spent_ns();
         if plan.budget.is_some_and(|budget| spent >= budget.nanos()) {
             return Some(StopReason::Budget);
         }
@@ -140,9 +148,21 @@ struct Trials<'s, 'a> {
     session: &'s mut Session<'a>,
     lab: &'s mut dyn PreparedLab,
     files: &'s Files,
+    /// Planted trials of the current block that are still due, in the order of their positions.
+    due: VecDeque<PlantedTrial>,
 }
 
 impl Trials<'_, '_> {
+    /// Executes the planted trials that are due before a position of the block. `false`: one was interrupted.
+    fn plant_before(&mut self, position: u32) -> Result<bool, RunError> {
+        while let Some(planted) = self.due.pop_front_if(|planted| planted.before <= position) {
+            if !self.session.plant(self.lab, self.files, &planted)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn record(&mut self, record: TrialRecord) -> Result<(), RunError> {
         self.session.last = Some(record.outcome.clone());
         self.session.append(Entry::Trial(record))
@@ -155,6 +175,7 @@ impl Blocks for Trials<'_, '_> {
     fn begin(&mut self, number: u32) -> Result<Vec<Trial>, RunError> {
         self.session.measure_links(self.lab, number)?;
         let run = &*self.session.run;
+        self.due = run.due(number).into();
         let recorded: HashSet<u32> = run.trials.iter().map(|record| record.trial.number).collect();
         Ok(block(run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)).collect())
     }
@@ -173,7 +194,16 @@ impl Blocks for Trials<'_, '_> {
     }
 
     fn perform(&mut self, trial: &Trial) -> Result<bool, RunError> {
-        let Some(record) = self.session.trial(self.lab, self.files, trial)? else { return Ok(false) };
+        self.lab.check_helpers().map_err(lost)?;
+        if !self.plant_before(trial.position)? {
+            return Ok(false);
+        }
+        let plan = &self.session.run.manifest.plan;
+        let Some(record) = self.session.trial(self.lab, self.files, plan, trial)? else { return Ok(false) };
+        // A lab that lost a helper during the trial is the cause; a resumed run repeats the trial.
+        if record.outcome != Outcome::Ok {
+            self.lab.check_helpers().map_err(lost)?;
+        }
         log_end(&record);
         self.record(record).map(|()| true)
     }
@@ -185,6 +215,9 @@ impl Blocks for Trials<'_, '_> {
     fn end(&mut self, number: u32) -> Result<Option<StopReason>, RunError> {
         if self.session.is_hopeless() {
             return Ok(Some(StopReason::Hopeless));
+        }
+        if !self.plant_before(u32::MAX)? {
+            return Ok(Some(StopReason::Interrupted));
         }
         let reason = self.session.run.enough();
         if reason.is_some() {
@@ -228,6 +261,10 @@ fn refused(error: LabError) -> RunError {
     RunError::Refused { why: error.to_string() }
 }
 
+fn lost(error: LabError) -> RunError {
+    RunError::LabLost { why: error.to_string() }
+}
+
 /// One process's work on a run.
 struct Session<'a> {
     run: &'a mut Run,
@@ -267,7 +304,7 @@ impl Session<'_> {
     fn measure(&mut self, lab: &mut dyn PreparedLab, files: &Files) -> Result<StopReason, RunError> {
         let blocks = self.run.complete_blocks()..self.run.manifest.plan.max_blocks;
         let (give_up_after, stop) = (self.run.manifest.study.blocks.give_up_after, self.stop);
-        each_block(&mut Trials { session: self, lab, files }, blocks, give_up_after, stop)
+        each_block(&mut Trials { session: self, lab, files, due: VecDeque::new() }, blocks, give_up_after, stop)
     }
 
     /// Measures the lab's links between two blocks.
@@ -279,7 +316,7 @@ impl Session<'_> {
         let plan = &self.run.manifest.plan;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
         let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
-        let links = measured.map_err(refused)?;
+        let links = measured.map_err(lost)?;
         if links.is_empty() {
             return Ok(());
         }
@@ -340,10 +377,17 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn trial(&self, lab: &mut dyn PreparedLab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
+    /// Executes a trial of this plan, which is that of the run or has further cells.
+    fn trial(
+        &self,
+        lab: &mut dyn PreparedLab,
+        files: &Files,
+        plan: &Plan,
+        trial: &Trial,
+    ) -> Result<Option<TrialRecord>, RunError> {
         let run = &*self.run;
         TrialContext {
-            plan: &run.manifest.plan,
+            plan,
             endpoints: &run.manifest.endpoints,
             observers: &run.manifest.observers,
             folder: &run.folder,
@@ -394,7 +438,7 @@ impl Session<'_> {
     fn remaining(&self, trials: u32) -> Option<Duration> {
         let run = &*self.run;
         let done = u32::try_from(run.trials.len()).ok().filter(|done| *done > 0)?;
-        let spent = Duration::from_nanos(run.trials.iter().map(|record| record.took_ns).fold(0, u64::saturating_add));
+        let spent = Duration::from_nanos(run.spent_ns());
         let each = spent / done;
         let all = each.saturating_mul(trials);
         let plan = &run.manifest.plan;
