@@ -171,17 +171,26 @@ impl Folder {
     pub fn read_manifest(&self) -> Result<Manifest, RunError> {
         let path = self.manifest();
         let not_a_run = |why: String| RunError::NotARun { path: self.0.clone(), why };
-        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+        let text = read_regular(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run("it has no `manifest.json`".to_owned()),
             _ => RunError::io("cannot read", &path)(error),
         })?;
         let damaged = |error: serde_json::Error| RunError::Damaged { path: path.clone(), why: error.to_string() };
         // Check the version first: newer layouts may have unknown fields.
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
-        match value.get("format").and_then(serde_json::Value::as_u64) {
-            Some(format) if format == u64::from(FORMAT) => serde_json::from_value(value).map_err(damaged),
-            Some(format) => Err(not_a_run(format!("its layout has version {format}, this wirelab reads {FORMAT}"))),
-            None => Err(not_a_run("its `manifest.json` has no `format`".to_owned())),
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(damaged)?;
+        let manifest: Manifest = match value.get("format").and_then(serde_json::Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => serde_json::from_value(value).map_err(damaged)?,
+            Some(format) => {
+                return Err(not_a_run(format!("its layout has version {format}, this wirelab reads {FORMAT}")));
+            }
+            None => return Err(not_a_run("its `manifest.json` has no `format`".to_owned())),
+        };
+        match manifest.plan.missing_cell() {
+            None => Ok(manifest),
+            Some(cell) => {
+                let why = format!("its plan names cell {cell}, but has {} cells", manifest.plan.cells.len());
+                Err(RunError::Damaged { path, why })
+            }
         }
     }
 
@@ -323,6 +332,14 @@ fn number_in(name: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
+/// Reads a regular file. A named pipe would block the reader until another program writes to it.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    fs::read(path)
+}
+
 const TEMPORARY: &str = ".part";
 
 /// Writes a file atomically: under a temporary name, synced, renamed.
@@ -356,6 +373,14 @@ mod tests {
         let second = Folder::create(parent.path(), "quick", "20250102T030405Z").unwrap();
         assert!(first.path().ends_with("quick-20250102T030405Z"));
         assert!(second.path().ends_with("quick-20250102T030405Z-2"));
+    }
+
+    #[test]
+    fn a_manifest_that_is_no_regular_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("manifest.json")).unwrap();
+        let message = Folder::at(folder.path()).read_manifest().unwrap_err().to_string();
+        assert!(message.contains("manifest.json") && message.contains("not a regular file"), "{message}");
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! The journal on disk: each line is written completely or not at all.
 
-use std::fs::{self, File};
+use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::{Timestamp, Unit};
+use wirelab_model::integrity::Integrity;
 use wirelab_model::journal::Entry;
 
 use crate::error::RunError;
+use crate::store::checksum::{self, Checked};
+use crate::store::folder::read_regular;
 
 /// Current time, as RFC 3339 in UTC with milliseconds.
 #[must_use]
@@ -25,30 +29,45 @@ pub struct Contents {
     pub whole: u64,
     /// Bytes after the last complete line, which a kill cut off. The trial of that line is lost.
     pub torn: u64,
+    /// What the checksums show; `entries` has neither damaged nor repeated records.
+    pub integrity: Integrity,
 }
 
 /// Reads a journal; a missing one is empty. An incomplete last line is counted, but not read.
 ///
 /// # Errors
-/// If the file cannot be read, or a complete line is not an entry (another program wrote to the file).
+/// If the file cannot be read, or a complete line is not an entry although its checksum is right or absent.
 pub fn read(path: &Path) -> Result<Contents, RunError> {
-    let bytes = match fs::read(path) {
+    let bytes = match read_regular(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
         Err(error) => return Err(RunError::io("cannot read the journal", path)(error)),
     };
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    let entries = bytes[..whole]
-        .split_inclusive(|byte| *byte == b'\n')
-        .enumerate()
-        .map(|(index, line)| {
-            serde_json::from_slice(line).map_err(|error| RunError::Damaged {
-                path: path.to_owned(),
-                why: format!("line {}: {error}", index + 1),
-            })
-        })
-        .collect::<Result<_, _>>()?;
-    Ok(Contents { entries, whole: whole as u64, torn: (bytes.len() - whole) as u64 })
+    let mut contents = Contents { whole: whole as u64, torn: (bytes.len() - whole) as u64, ..Contents::default() };
+    let mut trials = HashSet::new();
+    for (number, line) in (1..).zip(bytes[..whole].split_inclusive(|byte| *byte == b'\n')) {
+        let integrity = &mut contents.integrity;
+        match checksum::check(line.trim_ascii_end()) {
+            Checked::Right => integrity.verified += 1,
+            // Older versions wrote no checksums. Their records come first.
+            Checked::Absent if integrity.verified == 0 => integrity.unverified += 1,
+            Checked::Absent | Checked::Wrong => {
+                integrity.damaged_lines.push(number);
+                continue;
+            }
+        }
+        let entry = serde_json::from_slice(line)
+            .map_err(|error| RunError::Damaged { path: path.to_owned(), why: format!("line {number}: {error}") })?;
+        if let Entry::Trial(record) = &entry
+            && !trials.insert(record.trial.number)
+        {
+            integrity.repeated_lines.push(number);
+            continue;
+        }
+        contents.entries.push(entry);
+    }
+    Ok(contents)
 }
 
 /// A journal opened for appending, only by the holder of the run's lock.
@@ -78,6 +97,7 @@ impl Writer {
         let mut line = serde_json::to_vec(entry).map_err(|error| RunError::Refused {
             why: format!("a journal entry cannot be written as JSON: {error}"),
         })?;
+        checksum::add(&mut line);
         line.push(b'\n');
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
@@ -93,6 +113,8 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use wirelab_model::journal::StopReason;
 
     use super::*;
@@ -135,6 +157,24 @@ mod tests {
         fs::write(&path, "{\"entry\":\"started\",\"at\":\"x\"}\nhello\n").unwrap();
         let message = read(&path).unwrap_err().to_string();
         assert!(message.contains("line 2"), "{message}");
+    }
+
+    #[test]
+    fn a_changed_digit_and_a_removed_checksum_exclude_the_line_and_older_lines_count_as_unverified() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        fs::write(&path, "{\"entry\":\"started\",\"at\":\"x\"}\n").unwrap();
+        let mut writer = Writer::open(&path, &read(&path).unwrap()).unwrap();
+        for entry in entries() {
+            writer.append(&entry).unwrap();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let integrity = read(&path).unwrap().integrity;
+        assert_eq!((integrity.verified, integrity.unverified, integrity.damaged_lines), (3, 1, vec![]));
+        let changed = text.replace("03:04:06", "03:04:08").replace(r#"07Z","checksum":"#, r#"07Z","checksums":"#);
+        fs::write(&path, changed).unwrap();
+        let contents = read(&path).unwrap();
+        assert_eq!((contents.entries.len(), contents.integrity.damaged_lines), (2, vec![3, 4]));
     }
 
     /// `/dev/full` fails every write as a full disk does.

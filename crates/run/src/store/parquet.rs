@@ -3,10 +3,10 @@
 //! One file per trial needs more disk space than one per run, but no file is ever rewritten. `samples/*.parquet`
 //! reads as one table in every tool, because each row has trial, block and cell.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
@@ -24,14 +24,13 @@ use wirelab_model::plan::Trial;
 use wirelab_model::sample::Sample;
 
 use crate::error::RunError;
-use crate::store::folder::write_whole;
 
 /// Version of the columns; stored in each file's metadata as `wirelab.format`.
 pub const FORMAT: u32 = 1;
 
 /// Columns in order: name, type and unit. Integers are signed, because R and pandas have no good unsigned ones; 2^63
 /// ns are 292 years.
-const COLUMNS: [(&str, &str, &str); 15] = [
+const COLUMNS: [(&str, &str, &str); 16] = [
     ("trial", "required int64", "number"),
     ("block", "required int64", "number"),
     ("cell", "required int64", "number"),
@@ -41,6 +40,7 @@ const COLUMNS: [(&str, &str, &str); 15] = [
     ("handshake_ns", "optional int64", "ns"),
     ("first_byte_ns", "optional int64", "ns"),
     ("last_byte_ns", "required int64", "ns"),
+    ("request", "optional int64", "number"),
     ("bytes_out", "required int64", "B"),
     ("bytes_in", "required int64", "B"),
     ("status", "optional int64", "HTTP status"),
@@ -52,25 +52,23 @@ const COLUMNS: [(&str, &str, &str); 15] = [
 /// Rows of a row group: limits the memory of readers.
 const GROUP: usize = 1 << 20;
 
-/// Writes the samples of a trial.
+/// The file with the samples of a trial. `path` is for messages.
 ///
 /// # Errors
-/// If the file cannot be written, or a value does not fit 63 bits.
-pub fn write(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<(), RunError> {
-    let bytes = encode(trial, samples).map_err(|error| RunError::Damaged {
+/// If a value does not fit 63 bits.
+pub(crate) fn file(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<Vec<u8>, RunError> {
+    encode(trial, samples).map_err(|error| RunError::Damaged {
         path: path.to_owned(),
         why: format!("cannot encode the samples: {error}"),
-    })?;
-    write_whole(path, &bytes)
+    })
 }
 
-/// Reads the samples of a trial.
+/// The samples in the content of a file. `path` is for messages.
 ///
 /// # Errors
-/// If the file cannot be read, or was not written by wirelab.
-pub fn read(path: &Path) -> Result<Vec<Sample>, RunError> {
-    let file = File::open(path).map_err(RunError::io("cannot open the samples", path))?;
-    decode(file).map_err(|error| RunError::Damaged { path: path.to_owned(), why: error.to_string() })
+/// If wirelab did not write this content.
+pub(crate) fn samples(path: &Path, content: Vec<u8>) -> Result<Vec<Sample>, RunError> {
+    decode(Bytes::from(content)).map_err(|error| RunError::Damaged { path: path.to_owned(), why: error.to_string() })
 }
 
 fn schema() -> Result<Arc<Type>, ParquetError> {
@@ -118,6 +116,7 @@ fn encode(trial: &Trial, samples: &[Sample]) -> Result<Vec<u8>, ParquetError> {
         columns.optional(group.iter().map(|s| s.handshake_ns))?;
         columns.optional(group.iter().map(|s| s.first_byte_ns))?;
         columns.required(group.iter().map(|s| s.last_byte_ns))?;
+        columns.optional(group.iter().map(|s| s.request.map(u64::from)))?;
         columns.required(group.iter().map(|s| s.bytes_out))?;
         columns.required(group.iter().map(|s| s.bytes_in))?;
         columns.optional(group.iter().map(|s| s.status.map(u64::from)))?;
@@ -173,7 +172,7 @@ fn general(why: impl Into<String>) -> ParquetError {
     ParquetError::General(why.into())
 }
 
-fn decode(file: File) -> Result<Vec<Sample>, ParquetError> {
+fn decode(file: Bytes) -> Result<Vec<Sample>, ParquetError> {
     let reader = SerializedFileReader::new(file)?;
     let mut samples = Vec::new();
     for index in 0..reader.num_row_groups() {
@@ -184,6 +183,7 @@ fn decode(file: File) -> Result<Vec<Sample>, ParquetError> {
         let mut secured = group.optional("handshake_ns")?;
         let mut first_byte = group.optional("first_byte_ns")?;
         let mut last_byte = group.required("last_byte_ns")?;
+        let mut request = group.newer("request")?;
         let mut bytes_out = group.required("bytes_out")?;
         let mut bytes_in = group.required("bytes_in")?;
         let mut status = group.optional("status")?;
@@ -199,6 +199,7 @@ fn decode(file: File) -> Result<Vec<Sample>, ParquetError> {
                 handshake_ns: next(&mut secured)?,
                 first_byte_ns: next(&mut first_byte)?,
                 last_byte_ns: next(&mut last_byte)?,
+                request: next(&mut request)?.map(narrow).transpose()?,
                 bytes_out: next(&mut bytes_out)?,
                 bytes_in: next(&mut bytes_in)?,
                 status: next(&mut status)?.map(narrow).transpose()?,
@@ -243,6 +244,14 @@ impl<'a> Group<'a> {
         Ok(values.into_iter())
     }
 
+    /// A column that older files lack.
+    fn newer(&self, name: &str) -> Result<impl Iterator<Item = Option<u64>> + use<>, ParquetError> {
+        let schema = self.group.metadata().schema_descr();
+        let is_there = schema.columns().iter().any(|column| column.name() == name);
+        let values: Vec<_> = if is_there { self.optional(name)?.collect() } else { vec![None; self.rows] };
+        Ok(values.into_iter())
+    }
+
     fn tokens<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -284,10 +293,20 @@ impl<'a> Group<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use wirelab_model::outcome::ErrorKind;
     use wirelab_model::sample::Handshake;
 
     use super::*;
+
+    fn write(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<(), RunError> {
+        std::fs::write(path, file(path, trial, samples)?).map_err(RunError::io("cannot write", path))
+    }
+
+    fn read(path: &Path) -> Result<Vec<Sample>, RunError> {
+        samples(path, std::fs::read(path).unwrap())
+    }
 
     const TRIAL: Trial = Trial { number: 42, block: 3, position: 1, cell: 7, seed: 1 };
 
@@ -300,6 +319,7 @@ mod tests {
             handshake_ns: n.is_multiple_of(3).then_some(n * 1000 + 20),
             first_byte_ns: ok.then_some(n * 1000 + 30),
             last_byte_ns: n * 1000 + 40,
+            request: n.is_multiple_of(2).then_some(3),
             bytes_out: n,
             bytes_in: n * n,
             status: ok.then_some(200),
