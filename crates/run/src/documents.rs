@@ -57,6 +57,7 @@ impl Documents {
                     documents.add_page(page)?;
                     continue;
                 }
+                Work::Own(_) => continue,
                 // Its responses are not made of the pattern.
                 Work::Requests(requests) if requests.exchange == Exchange::Heron => continue,
                 Work::Requests(requests) => requests,

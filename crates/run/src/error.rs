@@ -52,6 +52,11 @@ pub enum RunError {
         /// Host and excess.
         why: String,
     },
+    /// The lab failed during the run, for example because one of its processes was killed.
+    LabLost {
+        /// The failure.
+        why: String,
+    },
     /// The study or its options cannot be run.
     Refused {
         /// Refused item, reason and remedy.
@@ -91,6 +96,7 @@ impl RunError {
             }
             Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
             Self::Impolite { .. } => "If you may send load to these hosts, add --i-may-load-these-hosts.",
+            Self::LabLost { .. } => "Nothing that was recorded is lost; continue with `wirelab resume`.",
             Self::Refused { .. } => "Change the study or the options and start again.",
         }
     }
@@ -107,7 +113,7 @@ impl fmt::Display for RunError {
                 write!(f, "the run was begun under other conditions: {}", what.join("; "))?;
             }
             Self::Contract { who, why } => write!(f, "{who} breaks the endpoint contract: {why}")?,
-            Self::Impolite { why } | Self::Refused { why } => f.write_str(why)?,
+            Self::Impolite { why } | Self::LabLost { why } | Self::Refused { why } => f.write_str(why)?,
         }
         write!(f, ". {}", self.remedy())
     }

@@ -147,7 +147,7 @@ mod tests {
     use crate::fixture::cell;
 
     fn record(exposition: bool) -> EndpointRecord {
-        let role = endpoint::Role { protocols: Vec::new(), features: Vec::new(), exposition };
+        let role = endpoint::Role { protocols: Vec::new(), features: Vec::new(), exposition, own_requests: false };
         let text = |text: &str| text.to_owned();
         EndpointRecord {
             endpoint: Endpoint {

@@ -7,12 +7,16 @@
 //!
 //! | path | content |
 //! |---|---|
-//! | `manifest.json` | everything known before the first trial ([`Manifest`](wirelab_model::manifest::Manifest)); written last when a run is made, so a folder without it is no run |
-//! | `journal.jsonl` | one [`Entry`](wirelab_model::journal::Entry) per line, appended and synced before the next trial starts |
+//! | `manifest.json` | everything known before the first trial ([`Manifest`](wirelab_model::manifest::Manifest));
+//! written last when a run is made, so a folder without it is no run |
+//! | `journal.jsonl` | one [`Entry`](wirelab_model::journal::Entry) per line, appended and synced before the next trial
+//! starts |
 //! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`store::parquet`]) |
 //! | `samples/trial-NNNNNN.json` | its histograms, where the cell records histograms |
-//! | `samples/trial-NNNNNN.jsonl` | its loads, where a browser loads a page: one [`PageLoad`](wirelab_model::page::PageLoad) per line |
-//! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any; each line begins with its time |
+//! | `samples/trial-NNNNNN.jsonl` | its loads, where a browser loads a page: one
+//! [`PageLoad`](wirelab_model::page::PageLoad) per line |
+//! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any; each line
+//! begins with its time |
 //! | `log.jsonl` | the log of wirelab itself, written by the program that executes the run |
 //! | `logs/trial-NNNNNN-client-results.jsonl` | what the client of a failed trial wrote, if it did |
 //! | `lock` | locked (`flock`) while a process works on the run |
@@ -37,6 +41,7 @@ mod pace;
 pub mod pages;
 pub mod pki;
 mod progress;
+pub mod requests;
 mod resolve;
 mod run;
 pub mod spec;

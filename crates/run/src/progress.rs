@@ -38,6 +38,8 @@ pub enum Phase {
     Links,
     /// Runs trials.
     Measuring,
+    /// Runs a trial with a planted effect.
+    Planting,
     /// Waits until Prometheus has scraped the last numbers.
     Showing,
 }

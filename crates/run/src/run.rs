@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -14,11 +14,13 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
 use wirelab_model::film::{Developed, Films, INDEX};
 use wirelab_model::histogram::Histograms;
+use wirelab_model::integrity::Integrity;
 use wirelab_model::journal::{Correction, Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
-use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::plan::{BUILTIN, Cell, Plan, command_name};
+use wirelab_model::planted::{Calibration, PlantedRecord};
 use wirelab_model::reason::Reason;
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
@@ -27,15 +29,16 @@ use wirelab_observe::Exporter;
 use wirelab_observe::packets::ABOUT as PACKETS;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
-use wirelab_plan::polite;
+use wirelab_plan::{planting, polite};
 
 use crate::error::RunError;
 use crate::limits::Limits;
-use crate::store::folder::{self, Folder};
+use crate::store::checksum::sha256;
+use crate::store::folder::{self, Folder, read_regular};
 use crate::store::journal::{self, Contents, timestamp};
 use crate::store::parquet;
 use crate::trial::observers;
-use crate::{documents, environment, exporter, pages};
+use crate::{documents, environment, exporter, pages, requests};
 
 /// Inputs of a new run.
 pub struct Create<'a> {
@@ -68,8 +71,12 @@ pub struct Run {
     /// Numbers of trials whose outcome the journal corrects.
     corrected: HashSet<u32>,
     links: Vec<LinkCheck>,
+    pub(crate) planted: Vec<PlantedRecord>,
+    pub(crate) calibration: Option<Calibration>,
     stopped: Option<StopReason>,
     torn: u64,
+    /// Integrity of the journal; that of files is read when asked for.
+    integrity: Integrity,
     /// Warning to add to the manifest once the run is locked.
     pub(crate) unwritten: Option<Warning>,
     pub(crate) limits: Limits,
@@ -84,6 +91,7 @@ impl Run {
     /// if an endpoint violates the contract, or the folder cannot be created.
     pub fn create(mut create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
+        requests::check(&create.plan)?;
         create.warnings.extend(pages::archive::complete(&mut create.plan)?);
         if let Some(why) = polite::excess(&create.plan).filter(|_| !create.may_load) {
             return Err(RunError::Impolite { why });
@@ -130,6 +138,7 @@ impl Run {
         let created = timestamp();
         let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
         let folder = Folder::create(create.parent, &create.study.name, &stamp)?;
+        let planted = Some(planting(&create.plan, create.study.planted));
         let manifest = Manifest {
             format: FORMAT,
             created,
@@ -140,6 +149,7 @@ impl Run {
             observers,
             study: create.study,
             plan: create.plan,
+            planted,
             endpoints,
             environment,
             warnings,
@@ -183,8 +193,11 @@ impl Run {
             trials: Vec::new(),
             corrected: HashSet::new(),
             links: Vec::new(),
+            planted: Vec::new(),
+            calibration: None,
             stopped: None,
             torn: 0,
+            integrity: Integrity::default(),
             unwritten: None,
             limits: Limits::default(),
             exporter: None,
@@ -215,6 +228,12 @@ impl Run {
         &self.links
     }
 
+    /// Trials with planted effects, in journal order.
+    #[must_use]
+    pub fn planted(&self) -> &[PlantedRecord] {
+        &self.planted
+    }
+
     /// Why no further block started; `None` while a process works on the run, or if it was killed.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
@@ -237,40 +256,60 @@ impl Run {
         self.exporter = Some(Arc::new(exporter));
     }
 
+    /// What the checksums of journal and samples files show. Reads every samples file.
+    #[must_use]
+    pub fn integrity(&self) -> Integrity {
+        let mut integrity = self.integrity.clone();
+        let is_damaged = |record: &&TrialRecord| match record.results_sha256 {
+            Some(_) => self.results(record, "").is_err(),
+            None => self.samples(record).is_err() || self.histograms(record).is_err() || self.loads(record).is_err(),
+        };
+        let damaged = self.trials.iter().filter(is_damaged);
+        integrity.damaged_files = damaged.filter_map(|record| record.results.clone()).collect();
+        integrity
+    }
+
+    /// Path and content of a trial's results file with this suffix; `None` if it has none.
+    fn results(&self, record: &TrialRecord, suffix: &str) -> Result<Option<(PathBuf, Vec<u8>)>, RunError> {
+        let Some(path) = record.results.as_deref().filter(|path| path.ends_with(suffix)) else { return Ok(None) };
+        let path = self.folder.path().join(path);
+        let content = read_regular(&path).map_err(RunError::io("cannot read the results", &path))?;
+        match &record.results_sha256 {
+            Some(expected) if *expected != sha256(&content) => {
+                Err(RunError::Damaged { path, why: "its SHA-256 is not the one in the journal".to_owned() })
+            }
+            _ => Ok(Some((path, content))),
+        }
+    }
+
     /// The samples of a trial; empty if it failed or recorded no samples.
     ///
     /// # Errors
-    /// If the samples cannot be read.
+    /// If the samples cannot be read, or were changed.
     pub fn samples(&self, record: &TrialRecord) -> Result<Vec<Sample>, RunError> {
-        match record.results.as_deref() {
-            Some(path) if path.ends_with(".parquet") => parquet::read(&self.folder.path().join(path)),
-            _ => Ok(Vec::new()),
+        match self.results(record, ".parquet")? {
+            Some((path, content)) => parquet::samples(&path, content),
+            None => Ok(Vec::new()),
         }
     }
 
     /// The histograms of a trial; `None` if it failed or recorded samples.
     ///
     /// # Errors
-    /// If the histograms cannot be read.
+    /// If the histograms cannot be read, or were changed.
     pub fn histograms(&self, record: &TrialRecord) -> Result<Option<Histograms>, RunError> {
-        let Some(path) = record.results.as_deref().filter(|path| path.ends_with(".json")) else { return Ok(None) };
-        let path = self.folder.path().join(path);
-        let text = fs::read(&path).map_err(RunError::io("cannot read the histograms", &path))?;
-        let histograms = serde_json::from_slice(&text);
+        let Some((path, content)) = self.results(record, ".json")? else { return Ok(None) };
+        let histograms = serde_json::from_slice(&content);
         histograms.map(Some).map_err(|error| RunError::Damaged { path, why: error.to_string() })
     }
 
     /// The page loads of a trial; empty if it failed or loaded no pages.
     ///
     /// # Errors
-    /// If the loads cannot be read.
+    /// If the loads cannot be read, or were changed.
     pub fn loads(&self, record: &TrialRecord) -> Result<Vec<PageLoad>, RunError> {
-        let Some(path) = record.results.as_deref().filter(|path| path.ends_with(".jsonl")) else {
-            return Ok(Vec::new());
-        };
-        let path = self.folder.path().join(path);
-        let text = fs::read_to_string(&path).map_err(RunError::io("cannot read the loads", &path))?;
-        let loads = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
+        let Some((path, content)) = self.results(record, ".jsonl")? else { return Ok(Vec::new()) };
+        let loads = serde_json::Deserializer::from_slice(&content).into_iter().collect::<Result<_, _>>();
         loads.map_err(|error: serde_json::Error| RunError::Damaged { path, why: error.to_string() })
     }
 
@@ -309,8 +348,11 @@ impl Run {
         self.trials.clear();
         self.corrected.clear();
         self.links.clear();
+        self.planted.clear();
+        self.calibration = None;
         self.stopped = None;
         self.torn = contents.torn;
+        self.integrity = contents.integrity;
         for entry in contents.entries {
             self.add(entry);
         }
@@ -326,6 +368,8 @@ impl Run {
                     self.invalidate(check, last);
                 }
             }
+            Entry::Planted(record) => self.planted.push(record),
+            Entry::Calibrated(calibration) => self.calibration = Some(calibration),
             Entry::Links(check) => {
                 self.links.push(check);
                 let last = self.links.len() - 1;
@@ -344,8 +388,8 @@ impl Run {
         }
     }
 
-    /// Corrections that the journal lacks: of trials that a link check has invalidated since. Journals of older versions
-    /// have none.
+    /// Corrections that the journal lacks: of trials that a link check has invalidated since. Journals of older
+    /// versions have none.
     pub(crate) fn missing_corrections(&self, at: &str) -> Vec<Entry> {
         let is_missing = |record: &&TrialRecord| {
             matches!(record.outcome.reason(), Some(Reason::LinkDeviated { .. }))
@@ -434,16 +478,32 @@ pub(crate) fn addresses(plan: &Plan, lab: &dyn PreparedLab) -> Result<BTreeSet<I
 /// The endpoints of a plan with their descriptions.
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
+    let found: Vec<Found> = found.iter().cloned().chain(own_servers(plan, found)?).collect();
     let servers = plan.cells.iter().filter_map(|cell| cell.job.server());
     let sidecars = plan.cells.iter().filter_map(|cell| cell.job.sidecar());
     let control_planes = plan.cells.iter().filter_map(|cell| cell.job.control_plane());
     let clients = plan.cells.iter().map(|cell| &cell.job.client);
     for name in servers.chain(clients).chain(sidecars).chain(control_planes) {
         if !records.contains_key(name) {
-            records.insert(name.clone(), record(name, found, lab)?);
+            records.insert(name.clone(), record(name, &found, lab)?);
         }
     }
     Ok(records)
+}
+
+/// The programs of the user as endpoints: wirelab starts itself, and then the program.
+fn own_servers(plan: &Plan, found: &[Found]) -> Result<Vec<Found>, RunError> {
+    let commands = plan.cells.iter().filter_map(|cell| cell.job.servers()?.command.as_ref());
+    let commands: BTreeSet<&Vec<String>> = commands.collect();
+    let builtin = found.iter().find_map(|one| one.endpoint.as_ref().ok().filter(|one| one.name == BUILTIN));
+    let endpoint = |words: &Vec<String>| {
+        let why = "this wirelab has no endpoint of its own to start a program of the user";
+        let mut endpoint = builtin.cloned().ok_or_else(|| RunError::Refused { why: why.to_owned() })?;
+        endpoint.name = command_name(words);
+        endpoint.command.extend(["--own-server".to_owned(), serde_json::json!(words).to_string()]);
+        Ok(Found { name: endpoint.name.clone(), folder: None, endpoint: Ok(endpoint), installation: None })
+    };
+    commands.into_iter().map(endpoint).collect()
 }
 
 fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, RunError> {

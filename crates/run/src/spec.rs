@@ -1,6 +1,9 @@
 //! Builds the specs of endpoints from a cell's job, addresses, ports and files.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use wirelab_lab::Addresses;
@@ -9,6 +12,7 @@ use wirelab_model::heron;
 use wirelab_model::network::SERVER_NAME;
 use wirelab_model::page::{ExpectedPage, PageHost, ServedPage};
 use wirelab_model::plan::{Cell, Course, Job, LoadedPage, OwnServers, Reach, Requests, Target, Trial, Work};
+use wirelab_model::request::WrittenRequest;
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
@@ -22,6 +26,7 @@ use crate::documents::{self, Documents};
 use crate::error::RunError;
 use crate::pages;
 use crate::pki::Pki;
+use crate::requests;
 
 /// Files shared by the specs of all trials of a session.
 #[derive(Debug, Clone)]
@@ -60,6 +65,8 @@ pub fn server(
     let shared = || first + (trial.number % count) as u16;
     // A server without the client's protocol never gets requests, so its transport keeps the defaults.
     let (protocol, transport) = match own.protocol {
+        // A program of the user takes no settings.
+        None if own.command.is_some() => (job.protocol, Transport::default()),
         Some(other) => (other, Transport::default()),
         None => (job.protocol, job.transport.clone()),
     };
@@ -91,14 +98,16 @@ pub fn server(
         }),
         document_root: document_root(job, files).filter(|_| answers.is_none()),
         answers,
-        features: vec![match &job.work {
-            Work::Requests(requests) => feature(requests.exchange),
-            Work::Page(_) => Feature::Pages,
-        }],
+        features: match &job.work {
+            Work::Requests(requests) => vec![feature(requests.exchange)],
+            Work::Own(requests) => features(requests),
+            Work::Page(_) => vec![Feature::Pages],
+        },
         page: served(job, files).filter(|_| own.protocol.is_none()),
         qlog_dir: None,
         threads: own.threads,
         max_connection_age_ns: own.max_connection_age.map(Span::nanos),
+        added_work_ns: Some(own.added_work.nanos()).filter(|work| *work > 0),
         counts: matches!(job.course, Course::Timeline(_)),
         exposition: None,
         transport,
@@ -132,6 +141,7 @@ pub fn client(
         Some(Reach::Headless { resolves_again }) => (true, *resolves_again),
         _ => (false, false),
     };
+    let mix = requests::of_cell(job.own_requests())?;
     let found = life.serving.iter().filter(|_| is_headless);
     let named: Vec<_> = found.filter_map(|number| addresses.servers.get(*number as usize).copied()).collect();
     Ok(ClientSpec {
@@ -153,11 +163,16 @@ pub fn client(
             key_log: files.key_log.clone(),
         }),
         request: match (&job.target, &job.work) {
+            (_, Work::Own(_)) => match mix.first().and_then(|request| request.variants.first()) {
+                Some(first) => Request { body: None, ..first.clone() },
+                None => get("/", Vec::new()),
+            },
             (Target::Site(site), _) => get(&site.path, vec![("user-agent".to_owned(), USER_AGENT.to_owned())]),
             (Target::Servers(_), Work::Page(page)) => get(&files.documents.path_of(page), Vec::new()),
             (Target::Servers(_), Work::Requests(requests)) => request(cell, requests, &files.documents)?,
         },
         page: job.page().map(|page| expected(page, addresses)),
+        mix,
         connections: load.connections,
         schedule: load.schedule,
         extent: match load.extent {
@@ -174,7 +189,7 @@ pub fn client(
         threads: load.threads,
         exposition: None,
         transport: match job.work {
-            Work::Requests(_) => job.transport.clone(),
+            Work::Requests(_) | Work::Own(_) => job.transport.clone(),
             // Browsers choose their own transport settings.
             Work::Page(_) => Transport::default(),
         },
@@ -185,6 +200,7 @@ pub fn client(
 fn document_root(job: &Job, files: &Files) -> Option<PathBuf> {
     let page = match &job.work {
         Work::Requests(requests) if requests.exchange != Exchange::Files => return None,
+        Work::Own(_) => return None,
         Work::Requests(_) => None,
         Work::Page(page) => Some(page.name),
     };
@@ -238,14 +254,24 @@ fn trust_anchor(job: &Job, files: &Files) -> Option<PathBuf> {
 /// A request without expected content: for remote pages, whose content is unknown, and for pages in browsers, where
 /// one response does not suffice as a check.
 fn get(path: &str, headers: Vec<(String, String)>) -> Request {
-    Request { method: "GET".to_owned(), path: path.to_owned(), body_size: 0, headers, expect: None }
+    Request { method: "GET".to_owned(), path: path.to_owned(), body_size: 0, body: None, headers, expect: None }
 }
 
 /// Writes a spec file for an endpoint.
 pub(crate) fn write<T: serde::Serialize>(path: &Path, spec: &T) -> Result<(), RunError> {
     let text = serde_json::to_vec_pretty(spec)
         .map_err(|error| RunError::Refused { why: format!("a spec cannot be written as JSON: {error}") })?;
-    std::fs::write(path, text).map_err(RunError::io("cannot write the spec", path))
+    // Requests of the user may hold secrets.
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(true).write(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(&text)).map_err(RunError::io("cannot write the spec", path))
+}
+
+/// Features that a server needs for requests of the user.
+fn features(requests: &[WrittenRequest]) -> Vec<Feature> {
+    let needs = |path: &str| requests.iter().any(|request| request.path().starts_with(path));
+    let all = [("/bytes/", Feature::Bytes), ("/echo", Feature::Echo), ("/delay/", Feature::Delay)];
+    all.into_iter().filter(|(path, _)| needs(path)).map(|(_, feature)| feature).collect()
 }
 
 /// Feature that a server needs for an exchange.
@@ -283,6 +309,7 @@ fn request(cell: &Cell, requests: &Requests, documents: &Documents) -> Result<Re
         method: if requests.exchange == Exchange::Echo { "POST" } else { "GET" }.to_owned(),
         path,
         body_size: requests.request_size.bytes(),
+        body: None,
         headers: Vec::new(),
         expect: Some(Expect { status: 200, body_size: size, sha256 }),
     })

@@ -75,7 +75,7 @@ fn fonts_of<'a>(sheet: &PageFile, files: &'a [PageFile]) -> Vec<&'a str> {
 /// If a filmed cell has no page; the message names the first one.
 pub fn only_pages_are_filmed(plan: &Plan, observers: &[String]) -> Result<(), RunError> {
     let is_filmed = |cell: &&Cell| observers.iter().chain(&cell.job.more_observers).any(|name| name == FILM.name);
-    match plan.cells.iter().filter(is_filmed).find(|cell| matches!(cell.job.work, Work::Requests(_))) {
+    match plan.cells.iter().filter(is_filmed).find(|cell| !matches!(cell.job.work, Work::Page(_))) {
         None => Ok(()),
         Some(cell) => Err(RunError::Refused {
             why: format!(

@@ -1,20 +1,21 @@
 //! The endpoints that the level `installed` may select, with their descriptions.
 
-use wirelab_lab::endpoints::{Found, describe};
+use wirelab_lab::endpoints::{ENGINE, Found, describe};
 use wirelab_lab::{LabError, Role, refuses_unknown_protocol};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{self, Description, Endpoint};
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::Candidate;
 
-/// Every endpoint found. In a lab that starts no endpoint, all of them support every protocol.
+/// Every endpoint found but the load engine, which is an instrument: studies name it where they use it. In a lab that
+/// starts no endpoint, all of them support every protocol.
 pub fn candidates(found: &[Found], starts_endpoints: bool) -> Vec<Candidate> {
     let candidate = |found: &Found| {
         let described =
             found.endpoint.clone().and_then(|one| if starts_endpoints { honest(&one) } else { Ok(imagined(&one)) });
         Candidate { name: found.name.clone(), description: described.map_err(|error| error.to_string()) }
     };
-    found.iter().map(candidate).collect()
+    found.iter().filter(|found| found.name != ENGINE).map(candidate).collect()
 }
 
 /// The description of an endpoint that refuses an unknown protocol in every role, as the contract demands. An endpoint
@@ -32,7 +33,14 @@ fn honest(endpoint: &Endpoint) -> Result<Description, LabError> {
 }
 
 fn imagined(endpoint: &Endpoint) -> Description {
-    let role = || Some(endpoint::Role { protocols: Protocol::ALL.into(), features: Vec::new(), exposition: false });
+    let role = || {
+        Some(endpoint::Role {
+            protocols: Protocol::ALL.into(),
+            features: Vec::new(),
+            exposition: false,
+            own_requests: false,
+        })
+    };
     Description {
         contract: CONTRACT_VERSION,
         name: endpoint.name.clone(),

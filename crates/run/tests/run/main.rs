@@ -4,6 +4,7 @@ mod clients;
 mod control;
 mod mesh;
 mod null;
+mod planted;
 mod session;
 mod support;
 mod timeline;

@@ -36,8 +36,9 @@ const SIGMA: (f64, f64) = (0.05, 0.08);
 const NOISE: Noise =
     Noise { request: 0.15, trial: 0.0, block: 0.04, drift: 0.05 / 270.0, spikes: 0.005, spike_factor: 8.0 };
 
-/// Parallel run folders per test: enough for two processors, and few enough for a container's 64 MiB of shared memory.
-const WORKERS: u32 = 2;
+/// Parallel run folders per test. The tests of this file run side by side, which is enough for two processors, and few
+/// enough for a container's 64 MiB of shared memory.
+const WORKERS: u32 = 1;
 
 /// A simulated study.
 struct Variant {

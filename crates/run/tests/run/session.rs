@@ -75,6 +75,13 @@ fn essence(run: &Run) -> Vec<(u32, usize, Outcome, Vec<f64>)> {
         .collect()
 }
 
+/// Removes the checksums of a journal, which older versions did not write.
+fn without_checksums(journal: &Path) {
+    let text = fs::read_to_string(journal).unwrap();
+    let lines = text.lines().map(|line| line.split_once(r#","checksum":"#).unwrap().0);
+    fs::write(journal, lines.map(|line| format!("{line}}}\n")).collect::<String>()).unwrap();
+}
+
 fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -270,6 +277,7 @@ fn a_link_out_of_tolerance_corrects_the_outcomes_of_its_trials_in_the_journal() 
     let links = vec![LinkRecord { placement, link, reading, miss }];
     let check = Entry::Links(LinkCheck { block: 1, at: String::new(), links });
     let path = run.folder().join("journal.jsonl");
+    without_checksums(&path);
     let mut journal = fs::File::options().append(true).open(&path).unwrap();
     writeln!(journal, "{}", serde_json::to_string(&check).unwrap()).unwrap();
     let spoiled = |run: &Run| -> Vec<u32> {
@@ -355,6 +363,70 @@ fn other_conditions_are_refused_on_resuming_or_warned_of_where_forced() {
     assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
     let warnings = Run::open(&folder).unwrap().manifest().warnings.clone();
     assert!(warnings.iter().any(|warning| matches!(warning, Warning::ConditionsChanged { .. })), "{warnings:?}");
+}
+
+#[test]
+fn a_plan_that_compares_a_cell_that_it_lacks_is_damaged() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder: PathBuf = create(parent.path(), plan(1)).unwrap().folder().to_owned();
+    let path = folder.join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    manifest["plan"]["comparisons"][0]["cell"] = 99.into();
+    fs::write(&path, manifest.to_string()).unwrap();
+    let message = Run::open(&folder).unwrap_err().to_string();
+    assert!(message.contains("manifest.json") && message.contains("cell 99"), "{message}");
+}
+
+#[test]
+fn damaged_and_repeated_records_are_named_and_not_used_and_a_resumed_run_repeats_their_trials() {
+    let parent = tempfile::tempdir().unwrap();
+    let complete = finished(parent.path(), 2);
+    assert_eq!(complete.integrity().warnings(), []);
+    let path = complete.folder().join("journal.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let at = lines[2].find(r#""took_ns":"#).unwrap() + r#""took_ns":"#.len();
+    let digit = if lines[2].as_bytes()[at] == b'1' { "2" } else { "1" };
+    lines[2].replace_range(at..=at, digit);
+    lines.insert(5, lines[4].clone());
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let mut run = Run::reopen(complete.folder(), false).unwrap();
+    assert_eq!(run.trials().len(), 5);
+    let integrity = run.integrity();
+    assert_eq!((&integrity.damaged_lines[..], &integrity.repeated_lines[..]), (&[3][..], &[6][..]));
+    assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
+    let mut all = essence(&run);
+    all.sort_by_key(|(number, ..)| *number);
+    let mut expected = essence(&complete);
+    expected.sort_by_key(|(number, ..)| *number);
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn missing_cut_and_changed_samples_are_named() {
+    let parent = tempfile::tempdir().unwrap();
+    let run = finished(parent.path(), 2);
+    let file = |record: usize| run.folder().join(run.trials()[record].results.as_ref().unwrap());
+    fs::remove_file(file(0)).unwrap();
+    let whole = fs::read(file(1)).unwrap();
+    fs::write(file(1), &whole[..whole.len() / 2]).unwrap();
+    // A change in the middle of the data can leave a readable file with other numbers.
+    let mut changed = fs::read(file(2)).unwrap();
+    changed[100] ^= 1;
+    fs::write(file(2), changed).unwrap();
+    let damaged = |run: &Run| run.integrity().damaged_files;
+    let named: Vec<_> = (0..3).map(|record| run.trials()[record].results.clone().unwrap()).collect();
+    assert_eq!(damaged(&run), named);
+    assert!(run.samples(&run.trials()[2]).is_err());
+    // Older versions recorded no checksum. A cut file is still unreadable.
+    let path = run.folder().join("journal.jsonl");
+    without_checksums(&path);
+    let text = fs::read_to_string(&path).unwrap().replace(r#""results_sha256""#, r#""other""#);
+    fs::write(&path, text).unwrap();
+    let old = Run::open(run.folder()).unwrap();
+    assert_eq!(damaged(&old)[..2], named[..2]);
+    let integrity = old.integrity();
+    assert_eq!((integrity.verified, integrity.unverified), (0, 8));
 }
 
 #[test]

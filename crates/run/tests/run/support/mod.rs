@@ -13,6 +13,7 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::plan::Plan;
 use wirelab_model::spec::{ClientSpec, ServerSpec};
 use wirelab_model::study::Study;
+use wirelab_model::units::Share;
 use wirelab_run::{Create, Limits, Run, RunError};
 
 pub use lab::{Changed, Changes};
@@ -61,6 +62,11 @@ pub fn created(parent: &Path, study: &str, endpoints: &[&str], lab: &dyn Lab) ->
 
 /// A run of any plan. It does not wait for processes to end.
 pub fn planned(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab: &dyn Lab) -> Result<Run, RunError> {
+    planting(parent, Study { planted: Share(0.0), ..study }, plan, endpoints, lab)
+}
+
+/// The same with the study's planted effects.
+pub fn planting(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab: &dyn Lab) -> Result<Run, RunError> {
     let mut run = Run::create(Create {
         may_load: false,
         parent,

@@ -1,0 +1,78 @@
+//! Requests of the user, with the values of their placeholders from files and the environment of this process.
+
+use std::io;
+use std::path::Path;
+
+use wirelab_model::mix::MixedRequest;
+use wirelab_model::plan::Plan;
+use wirelab_model::request::WrittenRequest;
+use wirelab_plan::own::{self, RequestError, Sources};
+
+use crate::error::RunError;
+
+struct Here;
+
+impl Sources for Here {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+}
+
+/// The requests to send. They may hold secrets, so they belong into no file that a run keeps.
+///
+/// # Errors
+/// If a value is missing, or a file cannot be used.
+pub fn render(written: &[WrittenRequest]) -> Result<Vec<MixedRequest>, RequestError> {
+    own::render(written, &Here)
+}
+
+/// Rejects a plan whose requests lack a value, before anything is measured.
+pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
+    let mut checked: Vec<&[WrittenRequest]> = Vec::new();
+    for cell in &plan.cells {
+        let requests = cell.job.own_requests();
+        if !checked.contains(&requests) {
+            of_cell(requests)?;
+            checked.push(requests);
+        }
+    }
+    Ok(())
+}
+
+/// The requests of a cell.
+pub(crate) fn of_cell(requests: &[WrittenRequest]) -> Result<Vec<MixedRequest>, RunError> {
+    render(requests).map_err(|error| RunError::Refused { why: format!("a request of the study: {error}") })
+}
+
+/// Leaves one of several clients its part of the data: clients take rows in turn.
+pub(crate) fn divide(mix: &mut [MixedRequest], client: u32, clients: u32) {
+    for request in mix {
+        if request.variants.len() >= clients as usize {
+            let mut row = 0..;
+            request.variants.retain(|_| row.next().is_some_and(|row: u32| row % clients == client));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_divide_the_rows_among_themselves() {
+        let written: Vec<_> =
+            (0..5).map(|n| WrittenRequest { path: Some(format!("/{n}")), ..Default::default() }).collect();
+        let rows: Vec<_> = render(&written).unwrap().into_iter().flat_map(|one| one.variants).collect();
+        let mix = MixedRequest { name: "a".to_owned(), weight: 1, variants: rows, expect: Default::default() };
+        let paths = |client| {
+            let mut mix = vec![mix.clone()];
+            divide(&mut mix, client, 2);
+            mix[0].variants.iter().map(|one| one.path.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((paths(0), paths(1)), (vec!["/0".into(), "/2".into(), "/4".into()], vec!["/1".into(), "/3".into()]));
+    }
+}
