@@ -53,9 +53,9 @@ fn bound(effect: &Effect, unit: Unit) -> String {
         return effect.expect.to_string();
     }
     match effect.expect {
-        Bound::Above(value) => format!("> {}", quantity(value, unit)),
-        Bound::Below(value) => format!("< {}", quantity(value, unit)),
-        Bound::Within(low, high) => format!("{} to {}", quantity(low, unit), quantity(high, unit)),
+        Bound::Above(value) => format!("> {}", quantity(value.value(), unit)),
+        Bound::Below(value) => format!("< {}", quantity(value.value(), unit)),
+        Bound::Within(low, high) => format!("{} to {}", quantity(low.value(), unit), quantity(high.value(), unit)),
     }
 }
 

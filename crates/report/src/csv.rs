@@ -8,8 +8,8 @@ use crate::columns::known;
 use crate::failures::failures;
 use crate::fate::Fate;
 
-/// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit. A missing number is an empty
-/// field, and `not_measured` has the reason.
+/// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit. A missing number is an
+/// empty field, and `not_measured` has the reason.
 ///
 /// # Panics
 /// Never: writing to memory cannot fail, and every row has as many fields as the header.
@@ -265,11 +265,30 @@ fn token(value: impl serde::Serialize) -> String {
     }
 }
 
+/// A cell with an apostrophe before its text if a spreadsheet would run it as a formula. Numbers stay as they are.
+fn no_formula(cell: String) -> String {
+    let begins_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if begins_formula && cell.parse::<f64>().is_err() { format!("'{cell}") } else { cell }
+}
+
 fn written(rows: Vec<Vec<String>>) -> String {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     for row in rows {
+        let row = row.into_iter().map(no_formula);
         writer.write_record(row).expect("writing to memory cannot fail");
     }
     let bytes = writer.into_inner().expect("writing to memory cannot fail");
     String::from_utf8(bytes).expect("only strings were written")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_a_spreadsheet_would_run_is_no_formula() {
+        let cells = ["=1+1", "+cmd", "@SUM(A1)", "-x", "-5.2e3", "+7", "a=b", ""].map(str::to_owned);
+        let expected = "'=1+1,'+cmd,'@SUM(A1),'-x,-5.2e3,+7,a=b,\n";
+        assert_eq!(written(vec![cells.into()]), expected);
+    }
 }

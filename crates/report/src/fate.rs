@@ -11,7 +11,8 @@ use crate::numbers::share;
 pub(crate) enum Fate {
     /// All trials and all their requests succeeded.
     Works,
-    /// Some trials (`bad` of `of`) or requests did not succeed; `requests` is the largest share of failed requests in a trial.
+    /// Some trials (`bad` of `of`) or requests did not succeed; `requests` is the largest share of failed requests in a
+    /// trial.
     Partly { bad: u32, of: u32, requests: f64, kind: String, why: Option<String> },
     /// No trial or no request succeeded. wirelab skipped `not_run` trials after earlier failures.
     Failed { of: u32, not_run: u32, blame: String, reason: String },

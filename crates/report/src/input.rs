@@ -1,6 +1,7 @@
 //! The input of a report.
 
 use wirelab_model::film::Developed;
+use wirelab_model::integrity::Integrity;
 use wirelab_model::journal::{LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::Manifest;
 use wirelab_model::metric::Metric;
@@ -15,7 +16,8 @@ use crate::no_requests::NoRequests;
 pub struct Input<'a> {
     /// `manifest.json`.
     pub manifest: &'a Manifest,
-    /// The source of imported measurements; `None` for a run. With a table, only study and plan of the manifest are meaningful.
+    /// The source of imported measurements; `None` for a run. With a table, only study and plan of the manifest are
+    /// meaningful.
     pub table: Option<&'a Table>,
     /// The trials of the journal, in its order.
     pub trials: &'a [TrialRecord],
@@ -23,6 +25,8 @@ pub struct Input<'a> {
     pub links: &'a [LinkCheck],
     /// The reason why the run stopped; `None` while it can continue, or after it was killed.
     pub stopped: Option<StopReason>,
+    /// What the checksums of the run folder show; `None` for a table.
+    pub integrity: Option<&'a Integrity>,
     /// The statistics of the trials.
     pub analysis: &'a Analysis,
     /// The declarations of every metric that the run may have measured.
@@ -98,8 +102,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The response times of all successful requests of all successful trials of a cell. Pooled requests show the shape of a
-/// distribution; intervals and verdicts come from trials.
+/// The response times of all successful requests of all successful trials of a cell. Pooled requests show the shape of
+/// a distribution; intervals and verdicts come from trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pooled {
     /// The number of trials.

@@ -4,8 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::Input;
 
-/// One JSON object with the study, its cells with their estimates, comparisons, contests (the best level by condition),
-/// pairs of clients and servers, claims and warnings.
+/// The version of the form of the JSON report, which `docs/report.schema.json` describes. It grows if a key is removed
+/// or changes its meaning, not with a further key.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One JSON object with the requirements, the study, its cells with their estimates, comparisons, contests (the best
+/// level by condition), pairs of clients and servers, claims and warnings.
 ///
 /// # Panics
 /// Never: every part has string keys and finite numbers.
@@ -48,6 +52,8 @@ pub fn json(input: &Input) -> String {
         })
         .collect();
     let mut document = json!({
+        "schema_version": SCHEMA_VERSION,
+        "requirements": input.analysis.requirements,
         "study": manifest.study.name,
         "title": manifest.study.title,
         "created": manifest.created,
@@ -63,9 +69,13 @@ pub fn json(input: &Input) -> String {
         "contests": input.analysis.contests,
         "pairs": input.analysis.pairs,
         "claims": input.analysis.claims,
+        "planted": input.analysis.planted,
         "warnings": warnings,
         "environment": manifest.environment,
     });
+    if let Some(integrity) = input.integrity {
+        document["integrity"] = value(integrity);
+    }
     if let Some(table) = input.table {
         for absent in ["created", "lab", "stopped", "environment"] {
             document[absent] = Value::Null;

@@ -14,7 +14,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, claims, figures, links, means, overhead, published, shares, source};
+use crate::{Input, claims, figures, links, means, overhead, planted, published, shares, source};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -44,6 +44,7 @@ pub fn markdown(input: &Input) -> String {
     published_table(&mut out, input);
     overhead_table(&mut out, input);
     link_table(&mut out, input);
+    planted_table(&mut out, input);
     warnings(&mut out, input);
     foot(&mut out, input);
     out.replace(NBSP, " ")
@@ -337,6 +338,21 @@ fn link_table(out: &mut String, input: &Input) {
     let _ = writeln!(out, "| --- | --- | --- | --- | --- | --- | --- |");
     for cells in rows {
         row(out, &cells);
+    }
+}
+
+fn planted_table(out: &mut String, input: &Input) {
+    let Some(section) = planted::section(input) else { return };
+    let _ = writeln!(out, "\n### {}\n\n{}", planted::HEADING, escape(&section.lead));
+    if !section.rows.is_empty() {
+        out.push('\n');
+        row(out, &planted::HEADER.map(str::to_owned));
+        let _ = writeln!(out, "| --- | ---: | ---: | --- | ---: | --- |");
+        section.rows.iter().for_each(|cells| row(out, cells));
+        out.push('\n');
+    }
+    for note in &section.notes {
+        let _ = writeln!(out, "- {}", escape(note));
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn limits(input: &Input, table: &Table) -> Vec<String> {
     );
     limits.push(
         "Not checked, because the table lacks the data: links, endpoints and their versions, the machine, effective \
-         settings, drift, load of client and server, single requests. None of the warnings of a run can appear."
+         settings, load of client and server, single requests. Of all warnings, only the one about the order of rows can appear."
             .to_owned(),
     );
     limits

@@ -7,6 +7,8 @@ use wirelab_stats::anytime::BEFORE_END;
 use crate::Input;
 use crate::layout::Layout;
 use crate::numbers::{change, percent_interval, share};
+use crate::processors;
+use crate::requirements;
 use crate::source;
 use crate::words::{Tone, direction, full, margin, noise_floor, phrase, symbol, upper_first};
 
@@ -20,11 +22,12 @@ pub(crate) struct Sentence {
 /// With more comparisons than this, the report has a sentence per level instead of one per comparison.
 const ONE_BY_ONE: usize = 12;
 
-/// The verdicts in the primary metrics.
+/// The requirements, then the verdicts in the primary metrics.
 pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
     let compare = &input.manifest.study.compare;
     let primary = compare.metrics.iter().filter(|metric| compare.is_primary(metric));
-    let mut sentences: Vec<_> = not_ended(input).into_iter().collect();
+    let mut sentences = requirements::sentences(input);
+    sentences.extend(not_ended(input));
     sentences.extend(primary.flat_map(|metric| verdicts_in(metric, input, layout)));
     sentences
 }
@@ -156,6 +159,13 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
         )
     };
     let mut sentences = vec![input.table.map_or_else(of_run, |table| source::ground(input, table))];
+    if let Some(integrity) = input.integrity.filter(|integrity| integrity.unverified > 0) {
+        let all = integrity.verified + integrity.unverified;
+        sentences.push(format!(
+            "{} of {all} records of the journal have no checksum, because an older version wrote them.",
+            integrity.unverified
+        ));
+    }
     let metric = input.first_metric();
     let floors: Vec<_> =
         (0..layout.groups.len()).filter_map(|group| noise_floor(input, layout, group, metric)).collect();
@@ -168,6 +178,7 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
             format!("{which} (baseline against itself, {title}): {}.", percent_interval(widest))
         },
     ));
+    sentences.extend(processors::sentence(input));
     sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()
 }
 

@@ -18,7 +18,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
-use crate::{claims, figures, links, means, overhead, published, shares, source, warnings};
+use crate::{claims, figures, links, means, overhead, planted, published, shares, source, warnings};
 
 /// Narrower widths cannot hold a table; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -42,6 +42,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.published(&mut out);
     page.overhead(&mut out);
     page.links(&mut out);
+    page.planted(&mut out);
     page.warnings(&mut out);
     page.source(&mut out);
     out.replace(NBSP, " ")
@@ -182,7 +183,8 @@ impl Page<'_> {
         }
     }
 
-    /// The number of columns that fit into the width in every table. The last columns, which show costs, are omitted first.
+    /// The number of columns that fit into the width in every table. The last columns, which show costs, are omitted
+    /// first.
     fn fitting(&self, columns: &[Column], failures: &[Failure]) -> usize {
         let fits = |kept: &usize| {
             (0..self.layout.groups.len()).all(|group| {
@@ -407,6 +409,18 @@ impl Page<'_> {
                 links::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
             self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
         }
+    }
+
+    fn planted(&self, out: &mut String) {
+        let Some(section) = planted::section(self.input) else { return };
+        self.heading(out, planted::HEADING);
+        self.item(out, " ", &section.lead);
+        for [metric, size, truth, found, blocks, detected] in section.rows {
+            let text =
+                format!("{metric}, {size} planted: true {truth}, found {found}, {blocks} blocks; detected: {detected}");
+            self.item(out, "·", &text);
+        }
+        section.notes.iter().for_each(|note| self.item(out, " ", note));
     }
 
     fn warnings(&self, out: &mut String) {

@@ -95,6 +95,13 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
         steps.insert(place, step("Winners by condition", pairs, source));
     }
+    if !input.analysis.requirements.is_empty() {
+        let rule = "A requirement is met if tests at 5 % show it for every cell, and not met if one test shows the opposite after Holm's correction over all requirements and cells. Otherwise it is inconclusive. A bound on a median is tested by the sign test over trials, a comparison by the signed-rank test and the interval of the medians, failures by Student's and the binomial test.".to_owned();
+        let source =
+            "R. L. Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24(4), 1982";
+        let place = steps.iter().position(|step| step.name == "Outliers").unwrap_or(steps.len());
+        steps.insert(place, step("Requirements", rule, source));
+    }
     if !input.analysis.pairs.is_empty() {
         let predicted = "The prediction for the logarithm of a pair's value is an effect of its client plus an effect of its server, fitted by least squares to all other pairs. A pair that deviates beyond chance is omitted from the predictions of the others. Test, interval and correction are as above, over blocks and over all pairs.".to_owned();
         let source = "G. F. Sprague and L. A. Tatum, General vs. specific combining ability in single crosses of corn, Journal of the American Society of Agronomy 34(10), 1942";

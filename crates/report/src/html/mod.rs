@@ -25,7 +25,7 @@ use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
-use crate::{claims, links, overhead, warnings, words};
+use crate::{claims, links, overhead, planted, warnings, words};
 
 /// With more groups than this, the page folds their tables and shows a matrix as overview.
 const MANY: usize = 6;
@@ -74,6 +74,9 @@ pub fn html(input: &Input) -> String {
         shares: shares::shares(input),
         claims: claim_rows(input),
         published: published::pairs(input),
+        planted: planted::section(input),
+        planted_heading: planted::HEADING,
+        planted_header: planted::HEADER,
         warnings: warnings::grouped(input),
         comparisons: detail::comparisons(input),
         metrics: detail::metric_tables(input, &layout),
@@ -122,6 +125,9 @@ struct Page<'a> {
     shares: Vec<Shares>,
     claims: Vec<ClaimRow<'a>>,
     published: Vec<Pair>,
+    planted: Option<planted::Section>,
+    planted_heading: &'static str,
+    planted_header: [&'static str; 6],
     warnings: Vec<warnings::Group>,
     comparisons: Vec<ComparisonRow>,
     metrics: Vec<MetricTable>,

@@ -3,4 +3,5 @@
 mod fixture;
 mod overhead;
 mod page;
+mod pipelines;
 mod reports;
