@@ -1,0 +1,245 @@
+//! A command line of curl as a request.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use wirelab_model::request::WrittenRequest;
+
+use super::{Found, options};
+
+/// Options without a value that change nothing in the request.
+const HARMLESS: [&str; 14] = [
+    "-s",
+    "--silent",
+    "-S",
+    "--show-error",
+    "-v",
+    "--verbose",
+    "-i",
+    "--include",
+    "-f",
+    "--fail",
+    "-g",
+    "--globoff",
+    "-N",
+    "--no-buffer",
+];
+
+/// Options with a value that change nothing in the request.
+const HARMLESS_WITH_VALUE: [&str; 4] = ["-o", "--output", "-w", "--write-out"];
+
+/// Options for which wirelab has its own, with the name of that.
+const OWN: [(&str, &str); 12] = [
+    ("-k", "--insecure"),
+    ("--insecure", "--insecure"),
+    ("--cacert", "--ca"),
+    ("-m", "--timeout"),
+    ("--max-time", "--timeout"),
+    ("--connect-timeout", "--connect-timeout"),
+    ("--http1.1", "--protocol h1"),
+    ("--http2", "--protocol h2"),
+    ("--http2-prior-knowledge", "--protocol h2c"),
+    ("--http3", "--protocol h3"),
+    ("--http3-only", "--protocol h3"),
+    ("--connect-to", "--connect-to"),
+];
+
+/// Reads a command line.
+pub(super) fn parse(command: &str) -> Result<Found, String> {
+    // A line that ends with a backslash goes on, as copied from a shell.
+    let joined = command.replace("\\\r\n", " ").replace("\\\n", " ");
+    let words = shlex::split(&joined).ok_or("--curl: a quote of the command line is not closed")?;
+    let mut words = words.into_iter().skip_while(|word| word == "$");
+    match words.next().as_deref() {
+        Some("curl") => {}
+        other => {
+            let other = other.unwrap_or("nothing");
+            return Err(format!("--curl: the command line begins with `{other}` instead of `curl`"));
+        }
+    }
+    let mut reader = Reader::default();
+    while let Some(word) = words.next() {
+        let mut next = Some(word);
+        while let Some(word) = next.take() {
+            let (option, mut attached) = split(&word);
+            let mut value =
+                || attached.take().or_else(|| words.next()).ok_or_else(|| format!("--curl: `{option}` has no value"));
+            reader.take(&option, &mut value)?;
+            // Short options without a value may share a dash: `-sX POST`.
+            next = attached.map(|rest| format!("-{rest}"));
+        }
+    }
+    reader.finish()
+}
+
+/// An option and the value that is attached to it: `-XPOST`, `--request=POST`.
+fn split(word: &str) -> (String, Option<String>) {
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
+            None => (word.to_owned(), None),
+        };
+    }
+    if word.len() > 2 && word.starts_with('-') && word.is_char_boundary(2) {
+        return (word[..2].to_owned(), Some(word[2..].to_owned()));
+    }
+    (word.to_owned(), None)
+}
+
+#[derive(Default)]
+struct Reader {
+    url: Option<String>,
+    request: WrittenRequest,
+    data: Vec<String>,
+    sends_in_url: bool,
+    is_json: bool,
+}
+
+impl Reader {
+    fn take(&mut self, option: &str, value: &mut dyn FnMut() -> Result<String, String>) -> Result<(), String> {
+        let request = &mut self.request;
+        match option {
+            "-X" | "--request" => request.method = Some(value()?),
+            "-I" | "--head" => request.method = Some("HEAD".to_owned()),
+            "-H" | "--header" => {
+                let header = value()?;
+                let (name, text) = header.split_once(':').ok_or("--curl: a header field has no colon")?;
+                request.add_field(name.trim(), text.trim().to_owned());
+            }
+            "-A" | "--user-agent" => request.add_field("user-agent", value()?),
+            "-e" | "--referer" => request.add_field("referer", value()?),
+            "--compressed" => request.add_field("accept-encoding", "gzip, deflate, br".to_owned()),
+            "-u" | "--user" => {
+                let basic = format!("Basic {}", STANDARD.encode(value()?));
+                request.add_field("authorization", basic);
+            }
+            "--oauth2-bearer" => {
+                let bearer = format!("Bearer {}", value()?);
+                request.add_field("authorization", bearer);
+            }
+            "-b" | "--cookie" => {
+                let cookies = value()?;
+                if !cookies.contains('=') {
+                    return Err("--curl: a cookie file is not supported; give the cookies as `NAME=VALUE`".to_owned());
+                }
+                options::add_cookies(request, &cookies).map_err(|_| "--curl: a cookie has no `=`")?;
+            }
+            "-d" | "--data" | "--data-ascii" | "--data-binary" => match value()? {
+                file if file.starts_with('@') => request.body_file = Some(file[1..].into()),
+                text => self.data.push(text),
+            },
+            "--data-raw" => self.data.push(value()?),
+            "--json" => {
+                self.is_json = true;
+                self.data.push(value()?);
+            }
+            "-G" | "--get" => self.sends_in_url = true,
+            "--url" => self.url(value()?)?,
+            "-L" | "--location" => {
+                return Err(
+                    "--curl: `-L` follows redirects, which a load does not; give the URL of the target".to_owned()
+                );
+            }
+            option if HARMLESS.contains(&option) => {}
+            option if HARMLESS_WITH_VALUE.contains(&option) => drop(value()?),
+            option if option.starts_with('-') => {
+                return Err(match OWN.iter().find(|(curl, _)| *curl == option) {
+                    Some((_, own)) => format!("--curl: remove `{option}` from the command line and give wirelab {own}"),
+                    None => format!("--curl: the option `{option}` is not supported; remove it, or use wirelab's own"),
+                });
+            }
+            url => self.url(url.to_owned())?,
+        }
+        Ok(())
+    }
+
+    fn url(&mut self, url: String) -> Result<(), String> {
+        let url = if url.contains("://") { url } else { format!("http://{url}") };
+        match self.url.replace(url) {
+            None => Ok(()),
+            Some(first) => Err(format!("--curl: the command line has a second URL after `{first}`; give one")),
+        }
+    }
+
+    fn finish(mut self) -> Result<Found, String> {
+        let mut url = self.url.take().ok_or("--curl: the command line has no URL")?;
+        let mut request = std::mem::take(&mut self.request);
+        if !self.data.is_empty() {
+            let data = self.data.join("&");
+            if self.sends_in_url {
+                let separator = if url.contains('?') { '&' } else { '?' };
+                url = format!("{url}{separator}{data}");
+            } else if request.body_file.is_some() {
+                return Err("--curl: the command line has a body as text and one as a file; give one".to_owned());
+            } else {
+                request.body = Some(data);
+            }
+        }
+        let has_body = request.body.is_some() || request.body_file.is_some();
+        if has_body && request.field("content-type").is_none() {
+            let kind = if self.is_json { "application/json" } else { "application/x-www-form-urlencoded" };
+            request.add_field("content-type", kind.to_owned());
+        }
+        if self.is_json && request.field("accept").is_none() {
+            request.add_field("accept", "application/json".to_owned());
+        }
+        Ok(Found { url, request })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_from_a_browser_is_the_request_of_the_browser() {
+        let found = parse(
+            "curl 'https://shop.test/api/orders?x=1' \\\n  -H 'Accept: */*' -b 'id=7; theme=dark' \\\n  \
+             --data-raw '{\"a\":\"it'\\''s\"}' -H 'content-type: application/json' --compressed",
+        )
+        .unwrap();
+        let request = &found.request;
+        assert_eq!(found.url, "https://shop.test/api/orders?x=1");
+        assert_eq!((request.method(), request.body.as_deref()), ("POST", Some("{\"a\":\"it's\"}")));
+        assert_eq!(request.cookies.iter().map(|(a, b)| format!("{a}{b}")).collect::<Vec<_>>(), ["id7", "themedark"]);
+        assert_eq!(request.field("Content-Type").unwrap().all(), ["application/json"]);
+        assert_eq!(request.field("accept-encoding").unwrap().all().len(), 1);
+    }
+
+    #[test]
+    fn options_mean_what_they_mean_to_curl() {
+        let of = |command: &str| parse(command).unwrap();
+        let form = of("curl -sXPUT -d a=1 --data b=2 -u me:pw a.test/x");
+        assert_eq!((form.url.as_str(), form.request.method()), ("http://a.test/x", "PUT"));
+        assert_eq!(form.request.body.as_deref(), Some("a=1&b=2"));
+        assert_eq!(form.request.field("authorization").unwrap().all(), ["Basic bWU6cHc="]);
+        assert_eq!(form.request.field("content-type").unwrap().all(), ["application/x-www-form-urlencoded"]);
+        let get = of("curl -G -d q=1 https://a.test/?p=0");
+        assert_eq!((get.url.as_str(), get.request.method()), ("https://a.test/?p=0&q=1", "GET"));
+        let json = of("curl --json '{}' https://a.test/");
+        assert_eq!(json.request.field("accept").unwrap().all(), ["application/json"]);
+        assert_eq!(of("curl -I https://a.test/").request.method(), "HEAD");
+        let file = of("curl --data-binary @big.bin https://a.test/");
+        assert_eq!(file.request.body_file.as_deref(), Some(std::path::Path::new("big.bin")));
+    }
+
+    #[test]
+    fn what_a_load_cannot_do_is_refused_with_the_remedy() {
+        for (command, words) in [
+            ("wget https://a.test/", "instead of `curl`"),
+            ("curl 'https://a.test/", "not closed"),
+            ("curl -s", "no URL"),
+            ("curl https://a.test/ https://b.test/", "second URL"),
+            ("curl -k https://a.test/", "give wirelab --insecure"),
+            ("curl --http3 https://a.test/", "--protocol h3"),
+            ("curl -L https://a.test/", "redirects"),
+            ("curl -b jar.txt https://a.test/", "cookie file"),
+            ("curl --frobnicate https://a.test/", "`--frobnicate` is not supported"),
+            ("curl https://a.test/ -X", "`-X` has no value"),
+            ("curl -d a -d @b https://a.test/", "give one"),
+        ] {
+            let why = parse(command).unwrap_err();
+            assert!(why.contains(words), "{command}: {why}");
+        }
+    }
+}
