@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::units::{Frequency, Size, Span};
+use wirelab_model::requirement::Statement;
+use wirelab_model::units::{Frequency, Span};
 
-use super::ShowArgs;
+use super::{MixArgs, RequestArgs, ShowArgs};
 
 /// Arguments of `load`.
 #[derive(Debug, Args)]
@@ -17,13 +18,19 @@ use super::ShowArgs;
                                                 10 connections with 10 streams each
   wirelab load --protocol h3 --rate 500/s -d 30s https://localhost:8443/
                                                 open loop with 500 requests per second
+  wirelab load --fail-on 'p99 > 50 ms' --fail-on 'errors > 0.1 %' https://localhost:8443/
+                                                exit status 3 if this load shows one of them
   wirelab load --protocol h1 --new-connections -n 1000 https://localhost:8443/
+  wirelab load --body @order.json -H 'authorization: Bearer {{env.TOKEN}}' https://localhost:8443/api
+                                                POST of a file, with a token from the environment
+  wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
 
 Latency counts from the intended start of each request, so stalls of the server are included (no coordinated omission).
 Send load only to servers that you own. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct LoadArgs {
-    /// The URL, http:// or https://
-    pub url: String,
+    /// The URL, http:// or https://; several URLs of one server share the load
+    #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets"])]
+    pub urls: Vec<String>,
     /// The protocol: h1, h1c, h2, h2c or h3; default: h2 for https, h1c for http
     #[arg(long, short)]
     pub protocol: Option<Protocol>,
@@ -54,18 +61,16 @@ pub struct LoadArgs {
     /// Distribution of the intervals between the requests of an open loop
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "rate")]
     pub arrivals: ArrivalsArg,
+    /// The client; default: `engine` for HTTP/1.1, otherwise `builtin`
+    #[arg(long, value_enum)]
+    pub client: Option<ClientArg>,
     /// Number of client threads
     #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
-    /// The method; default: `GET`, or `POST` with --body
-    #[arg(long)]
-    pub method: Option<String>,
-    /// Send this header field; repeatable
-    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
-    pub header: Vec<String>,
-    /// Size of the generated request body, for example '32 KiB'
-    #[arg(long, value_name = "SIZE", default_value = "0 B")]
-    pub body: Size,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub mix: MixArgs,
     #[command(flatten)]
     pub reach: ReachArgs,
     /// Deadline of a connection's handshake
@@ -74,6 +79,10 @@ pub struct LoadArgs {
     /// Write one record for each request to this file, as JSON lines (contract/schema/sample.schema.json)
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
+    /// Exit status 3 if this load has such a value, or does not measure it: 'p99 > 50 ms', 'errors > 0.1 %', 'rate <
+    /// 900/s'; repeatable. Default: 'errors > 50 %', because the median response time is then infinite
+    #[arg(long, value_name = "CONDITION", value_parser = Statement::from_failure)]
+    pub fail_on: Vec<Statement>,
     /// The seed of random arrivals
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -96,6 +105,15 @@ pub struct ReachArgs {
     /// Deadline of a request, including its connection
     #[arg(long, default_value = "10 s")]
     pub timeout: Span,
+}
+
+/// The clients that can send load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClientArg {
+    /// The load engine: HTTP/1.1 and HTTP/2 with the least processor time per request
+    Engine,
+    /// The built-in endpoint: every protocol, by common libraries
+    Builtin,
 }
 
 /// [`wirelab_model::spec::Resumption`] on the command line.

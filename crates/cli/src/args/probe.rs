@@ -3,7 +3,7 @@
 use clap::Args;
 use wirelab_model::protocol::Protocol;
 
-use super::{ReachArgs, ShowArgs};
+use super::{ReachArgs, RequestArgs, ShowArgs};
 
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
@@ -29,6 +29,8 @@ pub struct ProbeArgs {
     /// Lift the limits: you own this host, or may send load to it
     #[arg(long)]
     pub i_own_this_host: bool,
+    #[command(flatten)]
+    pub request: RequestArgs,
     #[command(flatten)]
     pub reach: ReachArgs,
     /// The seed of the random order

@@ -1,0 +1,224 @@
+//! The requests of `load` and `probe`: from options and files to the requests that are sent.
+
+mod curl;
+mod options;
+mod targets;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use wirelab_endpoint::look::Head;
+use wirelab_model::mix::MixedRequest;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::request::WrittenRequest;
+use wirelab_model::spec::{ClientSpec, Request};
+use wirelab_model::units::Span;
+use wirelab_plan::own;
+
+use crate::args::{LoadArgs, ProbeArgs, ReachArgs};
+use crate::failure::{Failure, Result};
+use crate::target::{Location, Target};
+
+/// A request that was found in the options or in a file.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    /// The URL; its path is that of the request, unless the request has one.
+    url: String,
+    request: WrittenRequest,
+}
+
+/// The requests to send, and their server.
+pub struct Requests {
+    /// The server.
+    pub target: Target,
+    /// The requests as written.
+    pub written: Vec<WrittenRequest>,
+    /// The requests with all values, among them secrets.
+    mix: Vec<MixedRequest>,
+}
+
+/// A file of requests, with the same tables as a study.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RequestFile {
+    request: Vec<WrittenRequest>,
+}
+
+impl Requests {
+    /// The requests of `wirelab load`.
+    pub fn of_load(args: &LoadArgs) -> Result<Self> {
+        let mut found = match (&args.mix.curl, &args.mix.targets, &args.mix.request_file) {
+            (Some(command), ..) => vec![curl::parse(command).map_err(Failure::input)?],
+            (_, Some(path), _) => targets::parse(&text(path)?, path)?,
+            (.., Some(path)) => in_file(path, &args.urls)?,
+            (None, None, None) => of_urls(&args.urls, &args.mix.weights)?,
+        };
+        let given = options::request(&args.request)?;
+        for one in &mut found {
+            options::overlay(&mut one.request, &given);
+        }
+        Self::of(found, &args.reach)
+    }
+
+    /// The request of `wirelab probe`.
+    pub fn of_probe(args: &ProbeArgs) -> Result<Self> {
+        let request = options::request(&args.request)?;
+        Self::of(vec![Found { url: args.url.clone(), request }], &args.reach)
+    }
+
+    fn of(found: Vec<Found>, reach: &ReachArgs) -> Result<Self> {
+        let mut server: Option<(Location, String)> = None;
+        let mut written = Vec::with_capacity(found.len());
+        for Found { url, mut request } in found {
+            let location = Location::parse(&url)?;
+            request.path.get_or_insert_with(|| location.path.clone());
+            match &server {
+                Some((first, first_url)) if !first.is_beside(&location) => {
+                    return Err(Failure::input(format!(
+                        "`{url}` and `{first_url}` are on different servers; all requests of a load go to one. Measure \
+                         each server by itself"
+                    )));
+                }
+                Some(_) => {}
+                None => server = Some((location, url)),
+            }
+            written.push(request);
+        }
+        let Some((location, _)) = server else { return Err(Failure::input("no URL was given")) };
+        name_apart(&mut written);
+        own::check(&written).map_err(Failure::input)?;
+        let mix = wirelab_run::requests::render(&written).map_err(Failure::input)?;
+        Ok(Self { target: location.resolve(reach.connect_to)?, written, mix })
+    }
+
+    /// The spec of a client that sends these requests; see [`Target::spec`].
+    pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
+        let mut spec = self.target.spec(protocol, reach, connect_timeout, seed);
+        match self.only_plain() {
+            Some(only) => spec.request = only.clone(),
+            None => spec.mix.clone_from(&self.mix),
+        }
+        spec
+    }
+
+    /// The only request, if every client can send it: its body is generated, and nothing is expected of its response.
+    fn only_plain(&self) -> Option<&Request> {
+        let [only] = self.mix.as_slice() else { return None };
+        let [variant] = only.variants.as_slice() else { return None };
+        (variant.body.is_none() && only.expect.is_empty()).then_some(variant)
+    }
+
+    /// Each request with the number of its first variant.
+    pub fn numbered(&self) -> impl Iterator<Item = (usize, &WrittenRequest)> {
+        let mut next = 0;
+        self.written.iter().zip(&self.mix).map(move |(written, mixed)| {
+            let number = next;
+            next += mixed.variants.len();
+            (number, written)
+        })
+    }
+
+    /// Refuses a response that is not worth measuring.
+    pub fn accept(&self, written: &WrittenRequest, head: &Head) -> Result {
+        let (status, path) = (head.status, written.path());
+        match written.expect.status {
+            Some(wanted) if wanted == status => Ok(()),
+            Some(wanted) => {
+                let url = self.target.url_of(path);
+                Err(Failure::failed(format!("{url} answers {status} instead of {wanted}, so nothing was measured")))
+            }
+            None => self.target.accept((written.method(), path), head),
+        }
+    }
+
+    /// The URL of the only request, or the server of several.
+    pub fn url(&self) -> String {
+        match self.written.as_slice() {
+            [only] => self.target.url_of(only.path()),
+            _ => self.target.url_of("/"),
+        }
+    }
+}
+
+fn text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("cannot read the requests of `{}`: {error}", path.display())))
+}
+
+/// The URLs, each with its weight.
+fn of_urls(urls: &[String], weights: &[u32]) -> Result<Vec<Found>> {
+    if !weights.is_empty() && weights.len() != urls.len() {
+        return Err(Failure::input(format!(
+            "--weights has {} numbers for {} URLs; give one number for each URL",
+            weights.len(),
+            urls.len()
+        )));
+    }
+    let found = urls.iter().enumerate().map(|(number, url)| Found {
+        url: url.clone(),
+        request: WrittenRequest { weight: weights.get(number).copied(), ..WrittenRequest::default() },
+    });
+    Ok(found.collect())
+}
+
+/// The requests of a file, whose server is that of the URL.
+fn in_file(path: &Path, urls: &[String]) -> Result<Vec<Found>> {
+    let [url] = urls else {
+        return Err(Failure::input("--request-file FILE needs one URL, that of the server; its path is not used"));
+    };
+    let text = text(path)?;
+    let file: RequestFile = wirelab_plan::read(&text, &path.display().to_string()).map_err(Failure::input)?;
+    let requests = file.request.into_iter().map(|mut request| {
+        request.path.get_or_insert_with(|| "/".to_owned());
+        Found { url: url.clone(), request }
+    });
+    Ok(requests.collect())
+}
+
+/// Gives requests names of their own, and merges equal ones.
+fn name_apart(written: &mut Vec<WrittenRequest>) {
+    let mut apart: Vec<WrittenRequest> = Vec::with_capacity(written.len());
+    for request in written.drain(..) {
+        let same = |known: &&mut WrittenRequest| {
+            WrittenRequest { name: request.name.clone(), weight: request.weight, ..(**known).clone() } == request
+        };
+        if request.name.is_none()
+            && let Some(known) = apart.iter_mut().find(same)
+        {
+            known.weight = Some(known.weight().saturating_add(request.weight()));
+            continue;
+        }
+        apart.push(request);
+    }
+    for number in 0..apart.len() {
+        let name = apart[number].name();
+        let earlier = apart[..number]
+            .iter()
+            .filter(|other| other.name() == name || other.name().starts_with(&format!("{name} (")))
+            .count();
+        if apart[number].name.is_none() && earlier > 0 {
+            apart[number].name = Some(format!("{name} ({})", earlier + 1));
+        }
+    }
+    *written = apart;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_requests_become_one_with_their_weights_and_others_get_names_of_their_own() {
+        let one = |body: Option<&str>| WrittenRequest {
+            method: Some("GET".to_owned()),
+            path: Some("/a".to_owned()),
+            body: body.map(str::to_owned),
+            ..WrittenRequest::default()
+        };
+        let mut written = vec![one(None), one(Some("x")), one(None), one(Some("y"))];
+        name_apart(&mut written);
+        let names: Vec<_> = written.iter().map(|request| (request.name(), request.weight())).collect();
+        let expected = [("GET /a", 2), ("GET /a (2)", 1), ("GET /a (3)", 1)];
+        assert_eq!(names, expected.map(|(name, weight)| (name.to_owned(), weight)));
+    }
+}
