@@ -18,10 +18,22 @@ use wirelab_model::units::Span;
 use crate::args::ReachArgs;
 use crate::failure::{Failure, Result};
 
+/// A URL, taken apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Location {
+    /// The parsed URL; if the path has placeholders, only its origin.
+    url: Url,
+    host: String,
+    literal: Option<IpAddr>,
+    port: u16,
+    /// Path and query, with placeholders as written.
+    pub path: String,
+}
+
 /// A server, and the path to request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// The parsed URL.
+    /// The parsed URL; if the path has placeholders, only its origin.
     pub url: Url,
     /// The host's name, or its address as text.
     pub host: String,
@@ -33,37 +45,78 @@ pub struct Target {
     pub path: String,
 }
 
-/// A part of rustls's message for a server certificate with CA:TRUE.
-const IS_AUTHORITY: &str = "CaUsedAsEndEntity";
-
-impl Target {
-    /// Parses the URL and resolves its host, unless `connect_to` is given.
-    pub fn find(url: &str, connect_to: Option<IpAddr>) -> Result<Self> {
+impl Location {
+    /// Parses a URL, whose path may have placeholders.
+    pub fn parse(text: &str) -> Result<Self> {
         let wrong = |why: String| {
-            Failure::input(format!("`{url}` cannot be measured: {why}. Give a URL such as https://localhost:8443/"))
+            Failure::input(format!("`{text}` cannot be measured: {why}. Give a URL such as https://localhost:8443/"))
         };
-        let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
+        // A parser would encode the braces.
+        let (origin, own_path) = if text.contains("{{") { in_two(text) } else { (text, None) };
+        if origin.contains("{{") {
+            return Err(wrong("its host has a placeholder, which only path and query may have".to_owned()));
+        }
+        let parsed = Url::parse(origin).map_err(|error| wrong(error.to_string()))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong(format!("its scheme is `{}` instead of http or https", parsed.scheme())));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(wrong("it contains a user name or a password, which would not be sent".to_owned()));
+            return Err(wrong(
+                "it contains a user name or a password, which would not be sent; with `load`, send them \
+                              with -H 'authorization: Basic {{env.NAME}}'"
+                    .to_owned(),
+            ));
         }
         let (Some(host), Some(port)) = (parsed.host(), parsed.port_or_known_default()) else {
             return Err(wrong("it has no host".to_owned()));
         };
-        let (name, literal) = match host {
+        let (host, literal) = match host {
             Host::Domain(name) => (name.to_owned(), None),
             Host::Ipv4(address) => (address.to_string(), Some(IpAddr::V4(address))),
             Host::Ipv6(address) => (address.to_string(), Some(IpAddr::V6(address))),
         };
+        let of_url =
+            parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
+        Ok(Self { host, literal, port, path: own_path.unwrap_or(of_url), url: parsed })
+    }
+
+    /// Whether the other URL is on the same server.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        (self.url.scheme(), &self.host, self.port) == (other.url.scheme(), &other.host, other.port)
+    }
+
+    /// Resolves the host, unless `connect_to` is given.
+    pub fn resolve(self, connect_to: Option<IpAddr>) -> Result<Target> {
+        let Self { url, host, literal, port, path } = self;
         let address = match connect_to.or(literal) {
             Some(address) => address,
-            None => look_up(&name, port)?,
+            None => look_up(&host, port)?,
         };
-        let path =
-            parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
-        Ok(Self { host: name, address, port, path, url: parsed })
+        Ok(Target { url, host, address, port, path })
+    }
+}
+
+/// Origin and path of a URL whose path has placeholders.
+fn in_two(url: &str) -> (&str, Option<String>) {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let Some(at) = url[authority..].find(['/', '?', '#']).map(|at| at + authority) else { return (url, None) };
+    let path = url[at..].split('#').next().unwrap_or_default();
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    (&url[..at], Some(path))
+}
+
+impl Target {
+    /// Parses the URL and resolves its host, unless `connect_to` is given.
+    pub fn find(url: &str, connect_to: Option<IpAddr>) -> Result<Self> {
+        Location::parse(url)?.resolve(connect_to)
+    }
+
+    /// The URL of a path on this server.
+    pub fn url_of(&self, path: &str) -> String {
+        if path == self.path && !path.contains("{{") {
+            return self.url.to_string();
+        }
+        format!("{}{path}", self.url.origin().ascii_serialization())
     }
 
     /// The socket address of the server.
@@ -71,28 +124,41 @@ impl Target {
         SocketAddr::new(self.address, self.port)
     }
 
-    /// Refuses a server whose first response shows that measuring it makes no sense.
-    pub fn accept(&self, head: &Head) -> Result {
-        let remedy = match head.status {
+    /// Refuses a server whose first response to a request shows that measuring it makes no sense.
+    pub fn accept(&self, (method, path): (&str, &str), head: &Head) -> Result {
+        let url = self.url_of(path);
+        let status = head.status;
+        let remedy = match status {
             ..300 | 304 => return Ok(()),
-            status @ 300..400 => {
+            300..400 => {
                 let place = head.values("location").next().unwrap_or("no address (it sends no Location)");
                 return Err(Failure::failed(format!(
-                    "{} answers {status} and redirects to {place}. A redirect is not followed, because its target may be \
-                     another server; give the URL of the target instead",
-                    self.url
+                    "{url} answers {status} and redirects to {place}. A redirect is not followed, because its target may be \
+                     another server; give the URL of the target instead"
                 )));
             }
-            400 | 411 | 413 | 415 | 422 => {
-                "The server rejects the request. With `load`, --method, -H and --body SIZE change it; the body is generated"
+            415 => "The server does not take a body of this type; set it with -H 'content-type: ...'".to_owned(),
+            400 | 411 | 413 | 422 => {
+                "The server rejects the request; try another --method, -H or --body (a text, or @FILE)".to_owned()
             }
-            401 | 403 => "The server demands authorization. With `load`, send it with -H 'authorization: ...'",
-            405 => "The server does not allow this method. With `load`, --method sets another one",
-            404 | 410 => "Is the path right?",
-            500.. => "The server failed; its log may say why",
-            _ => "The server refuses the request",
+            401 | 403 => {
+                "The server demands authorization; send it with -H 'authorization: Bearer {{env.TOKEN}}', which takes \
+                 it from the environment"
+                    .to_owned()
+            }
+            405 => match head.values("allow").next() {
+                Some(allowed) => format!("The server does not allow {method} here, only {allowed}; try --method"),
+                None if method == "POST" => "The server does not allow POST here; try --method GET".to_owned(),
+                None => format!("The server does not allow {method} here; try --method POST"),
+            },
+            404 | 410 => "Is the path right?".to_owned(),
+            429 => "The server limits the rate of requests; lower it with --rate, or lift the limit there".to_owned(),
+            500.. => "The server failed; its log may say why".to_owned(),
+            _ => "The server refuses the request".to_owned(),
         };
-        Err(Failure::failed(format!("{} answers {}, so nothing was measured. {remedy}", self.url, head.status)))
+        Err(Failure::failed(format!(
+            "{url} answers {status}, so nothing was measured. {remedy}. If this answer is right, add --expect-status {status}"
+        )))
     }
 
     /// The message for a failed request: the attempt, the failure and the remedy.
@@ -105,13 +171,9 @@ impl Target {
             ErrorKind::Unreachable => {
                 ". Does a route to that address exist? --connect-to ADDRESS sets another address".to_owned()
             }
-            ErrorKind::Certificate if failure.message.contains(IS_AUTHORITY) => {
-                ". The server's certificate is that of an authority (CA:TRUE). Issue one with basicConstraints=CA:FALSE, or \
-                 accept any certificate with --insecure"
-                    .to_owned()
-            }
             ErrorKind::Certificate => {
-                ". --ca FILE trusts another authority, --insecure accepts any certificate".to_owned()
+                ". --ca FILE trusts another authority or this certificate, --insecure accepts any certificate"
+                    .to_owned()
             }
             ErrorKind::Timeout => format!(
                 ". Does a server listen on {carrier} port {port}, and does no firewall drop the packets? For a slow server, \
@@ -166,10 +228,12 @@ impl Target {
                 method: "GET".to_owned(),
                 path: self.path.clone(),
                 body_size: 0,
+                body: None,
                 headers: vec![("user-agent".to_owned(), USER_AGENT.to_owned())],
                 expect: None,
             },
             page: None,
+            mix: Vec::new(),
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
             schedule: Schedule::Closed { workers: 1, pause: wirelab_model::spec::Pause::None },
             extent: Extent::Requests(1),
@@ -209,23 +273,26 @@ mod tests {
     fn a_refusing_status_is_answered_with_what_may_help() {
         for (status, word) in [(400, "--body"), (401, "authorization"), (404, "path"), (405, "--method"), (503, "log")]
         {
-            let failure = target().accept(&Head { status, fields: Vec::new() }).unwrap_err();
+            let failure = target().accept(("GET", "/api"), &Head { status, fields: Vec::new() }).unwrap_err();
             let message = format!("{failure:?}");
             assert!(message.contains(&status.to_string()) && message.contains(word), "{message}");
         }
         for status in [200, 204, 304] {
-            target().accept(&Head { status, fields: Vec::new() }).unwrap();
+            target().accept(("GET", "/api"), &Head { status, fields: Vec::new() }).unwrap();
         }
+        let allow = vec![("allow".to_owned(), "PUT, PATCH".to_owned())];
+        let message =
+            format!("{:?}", target().accept(("GET", "/api"), &Head { status: 405, fields: allow }).unwrap_err());
+        assert!(message.contains("only PUT, PATCH"), "{message}");
     }
 
     #[test]
-    fn a_certificate_of_an_authority_is_not_answered_with_ca() {
-        let failed = |message: &str| {
-            let refusal = Refusal::Failed(wirelab_endpoint::Failure::new(ErrorKind::Certificate, message));
-            target().unanswered(Protocol::H2, &refusal)
-        };
-        let authority = failed("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))");
-        assert!(authority.contains("CA:FALSE") && !authority.contains("--ca FILE"), "{authority}");
-        assert!(failed("invalid peer certificate: UnknownIssuer").contains("--ca FILE"));
+    fn placeholders_of_a_path_stay_as_they_are_written() {
+        let location = Location::parse("https://127.0.0.1:8443/u/{{name}}?id={{id}}#top").unwrap();
+        assert_eq!(location.path, "/u/{{name}}?id={{id}}");
+        assert!(location.is_beside(&Location::parse("https://127.0.0.1:8443/other").unwrap()));
+        assert!(!location.is_beside(&Location::parse("https://127.0.0.1/other").unwrap()));
+        assert_eq!(target().url_of("/{{a}}"), "https://127.0.0.1:8443/{{a}}");
+        assert!(Location::parse("https://{{host}}/").is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! `wirelab load`: the load generator without a study.
 
+mod by_request;
+
 use std::fmt::Write;
 use std::fs::File;
 use std::io;
@@ -9,42 +11,61 @@ use std::sync::atomic::Ordering;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use wirelab_endpoint::Refusal;
-use wirelab_endpoint::load::{LoadResult, Progress, Results};
+use wirelab_endpoint::load::{Client, LoadResult, Progress, Results};
 use wirelab_endpoint::look::look;
-use wirelab_model::metric::{Quantity, Unit, Value, Values};
+use wirelab_model::metric::{Metric, Quantity, Unit, Value, Values};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::requirement::{Limit, Statement};
 use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 use wirelab_model::units::Span;
+use wirelab_model::warning::Warning;
 
-use crate::args::{ArrivalsArg, LoadArgs, ResumptionArg};
+use self::by_request::ByRequest;
+use crate::args::{ArrivalsArg, ClientArg, LoadArgs, ResumptionArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
+use crate::requests::Requests;
 use crate::stderr;
-use crate::target::Target;
+
+/// Number of requests that are sent once before the measurement, if there are several.
+const MOST_LOOKS: usize = 20;
 
 /// Duration of a load without --requests and --duration.
 const DEFAULT_DURATION: Span = Span::from_secs(10);
 
 /// Sends load and prints latencies.
 pub fn load(args: &LoadArgs) -> Result {
-    let target = Target::find(&args.url, args.reach.connect_to)?;
+    for that in &args.fail_on {
+        wirelab_plan::known_statement(that, &wirelab_stats::METRICS.iter().collect::<Vec<_>>())
+            .map_err(|error| Failure::input(format!("--fail-on: {error}")))?;
+        if let Limit::NoWorse { .. } = that.limit {
+            return Err(Failure::input(
+                "--fail-on: a load has no baseline for `worse`; give a bound, such as 'p99 > 50 ms'",
+            ));
+        }
+    }
+    let requests = Requests::of_load(args)?;
+    let target = &requests.target;
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
     target.admit(protocol)?;
-    let spec = spec(args, &target, protocol)?;
+    let spec = spec(args, &requests, protocol)?;
+    let client = client(args.client, protocol, !spec.mix.is_empty())?;
     let stop = stop_flag()?;
     let unanswered = |refusal: Refusal| match stop.load(Ordering::Relaxed) {
         true => Failure::interrupted("interrupted before anything was measured"),
         false => Failure::failed(target.unanswered(protocol, &refusal)),
     };
-    let head = look(&spec, &stop).map_err(unanswered)?;
-    target.accept(&head)?;
+    for (number, written) in requests.numbered().take(MOST_LOOKS) {
+        let head = look(&spec, number, &stop).map_err(unanswered)?;
+        requests.accept(written, &head)?;
+    }
     if let Some(path) = &args.samples {
         // An unwritable file is found before the measurement, not after it.
         File::create(path).map_err(|error| unwritable(path, &error))?;
     }
     let bar = Bar::new(&spec, args.show.quiet);
-    let result = wirelab_endpoint::load::run(&spec, |progress| bar.show(progress), &stop);
+    let result = wirelab_endpoint::load::run(&spec, client, |progress| bar.show(progress), &stop);
     drop(bar);
     let result = result.map_err(unanswered)?;
     if let Some(path) = &args.samples {
@@ -55,19 +76,75 @@ pub fn load(args: &LoadArgs) -> Result {
         Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, result.window_ns)
             .map_err(|error| Failure::failed(error.to_string()))?,
     };
+    let warning = stalls(&spec.schedule, &values);
+    let by_request = ByRequest::of(&requests, &result);
     if args.show.json {
-        show_json(&target, protocol, &result, &values)?;
+        show_json(&requests, (protocol, client), &result, &values, &by_request, warning.as_ref())?;
     } else {
-        print(&text(args, &target, protocol, &result, &values))?;
+        print(&text(args, &requests, (protocol, client), &result, &values, warning.as_ref()))?;
+        print(&by_request.text())?;
     }
     if result.stopped {
         return Err(Failure::interrupted("interrupted; the result covers the requests until then"));
     }
     if result.requests == 0 {
         let why = result.first_failure.unwrap_or_else(|| "no request was sent".to_owned());
-        return Err(Failure::failed(format!("no request to {} succeeded: {why}", target.url)));
+        return Err(Failure::failed(format!("no request to {} succeeded: {why}", requests.url())));
     }
-    Ok(())
+    judge(&args.fail_on, result.errors.values().sum(), result.requests, &values)
+}
+
+/// Fails if the load has a value that `--fail-on` names. A value that was not measured counts as one, because nothing
+/// shows that the requirement is met.
+fn judge(fail_on: &[Statement], failed: u64, succeeded: u64, values: &Values) -> Result {
+    if fail_on.is_empty() {
+        if failed <= succeeded {
+            return Ok(());
+        }
+        return Err(Failure::unmet(format!(
+            "{failed} of {} requests failed, so the median response time is infinite. --fail-on sets another limit",
+            failed + succeeded
+        )));
+    }
+    let unmet = fail_on.iter().filter_map(|that| {
+        let metric = wirelab_stats::METRICS.iter().find(|metric| metric.name == that.metric)?;
+        let found = match values.get(&that.metric)? {
+            Value::Measured(number) if that.limit.keeps(*number) == Some(true) => return None,
+            value => shown(value, metric),
+        };
+        Some(format!("{that}: {found}"))
+    });
+    let unmet: Vec<_> = unmet.collect();
+    if unmet.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::unmet(format!("the load does not meet what is required of it.\n{}", unmet.join("\n"))))
+}
+
+/// A value with its unit, or why there is none.
+fn shown(value: &Value, metric: &Metric) -> String {
+    match value {
+        Value::Measured(number) => Quantity(*number, metric.unit).to_string(),
+        Value::Infinite { infinite } => format!("infinite: {infinite}"),
+        Value::NotMeasured(reason) => format!("not measured: {reason}"),
+    }
+}
+
+/// The client that sends the requests.
+fn client(wanted: Option<ClientArg>, protocol: Protocol, has_mix: bool) -> Result<Client> {
+    match wanted {
+        None if has_mix => Ok(Client::Builtin),
+        Some(ClientArg::Engine) if has_mix => Err(Failure::input(
+            "the load engine sends neither bodies of text, nor several requests, nor checks what is expected; use --client \
+             builtin",
+        )),
+        None => Ok(Client::of(protocol)),
+        Some(ClientArg::Builtin) => Ok(Client::Builtin),
+        Some(ClientArg::Engine) if Client::of(protocol) == Client::Engine => Ok(Client::Engine),
+        Some(ClientArg::Engine) => {
+            Err(Failure::input(format!("the load engine does not support {}; use --client builtin", protocol.title())))
+        }
+    }
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
@@ -111,7 +188,7 @@ impl Drop for Bar {
 }
 
 /// Translates the arguments into a spec.
-fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSpec> {
+fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<ClientSpec> {
     if args.streams > 1 && !protocol.multiplexes() {
         return Err(Failure::input(format!(
             "{} allows one request at a time on a connection; use -c instead of -m",
@@ -128,21 +205,7 @@ fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSp
     }
     let workers =
         args.connections.checked_mul(args.streams).ok_or_else(|| Failure::input("-c times -m is too large"))?;
-    let mut spec = target.spec(protocol, &args.reach, args.connect_timeout, args.seed);
-    let method = if args.body.bytes() > 0 { "POST" } else { "GET" };
-    spec.request.method = args.method.clone().unwrap_or_else(|| method.to_owned());
-    spec.request.body_size = args.body.bytes();
-    for header in &args.header {
-        let (name, value) = header
-            .split_once(':')
-            .ok_or_else(|| Failure::input(format!("the header field `{header}` is not of the form `NAME: VALUE`")))?;
-        let name = name.trim().to_ascii_lowercase();
-        // The only field that wirelab sends by default.
-        if name == "user-agent" {
-            spec.request.headers.retain(|(known, _)| known != "user-agent");
-        }
-        spec.request.headers.push((name, value.trim().to_owned()));
-    }
+    let mut spec = requests.spec(protocol, &args.reach, args.connect_timeout, args.seed);
     spec.connections = if args.new_connections {
         ConnectionPolicy::PerRequest
     } else {
@@ -168,33 +231,52 @@ fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSp
         ResumptionArg::Resume => Resumption::Resume,
         ResumptionArg::ZeroRtt => Resumption::ZeroRtt,
     };
-    spec.recording = if args.samples.is_some() { Recording::Samples } else { Recording::Histograms };
+    // Histograms do not tell several requests apart.
+    let by_request = spec.mix.len() > 1;
+    spec.recording = if args.samples.is_some() || by_request { Recording::Samples } else { Recording::Histograms };
     spec.threads = Some(args.threads);
     Ok(spec)
 }
 
-fn show_json(target: &Target, protocol: Protocol, result: &LoadResult, values: &Values) -> Result {
+/// The warning about stalls, which a closed loop hides.
+fn stalls(schedule: &Schedule, values: &Values) -> Option<Warning> {
+    let share = values.get("stalled_share").and_then(Value::number)?;
+    wirelab_stats::hides_stalls(schedule, share).then_some(Warning::Stalls { cell: None, share })
+}
+
+fn show_json(
+    requests: &Requests,
+    (protocol, client): (Protocol, Client),
+    result: &LoadResult,
+    values: &Values,
+    by_request: &ByRequest,
+    warning: Option<&Warning>,
+) -> Result {
     let histograms = match &result.results {
         Results::Histograms(histograms) => serde_json::to_value(histograms).map_err(Failure::failed)?,
         Results::Samples(_) => serde_json::Value::Null,
     };
     print_json(&json!({
-        "url": target.url.as_str(),
-        "address": target.socket(),
+        "url": requests.url(),
+        "address": requests.target.socket(),
         "protocol": protocol,
+        "client": client.name(),
         "requests": result.requests,
         "errors": result.errors,
+        "sent_again": result.sent_again,
         "first_failure": result.first_failure,
         "window_ns": result.window_ns,
         "stopped": result.stopped,
         "values": values,
         "configured": result.configured,
+        "by_request": by_request,
         "histograms": histograms,
+        "warnings": warning.map(|one| json!({ "meaning": one.meaning(), "remedy": one.remedy() })).as_slice(),
     }))
 }
 
 /// The printed metrics, in this order.
-const SHOWN: [&str; 16] = [
+const SHOWN: [&str; 17] = [
     "request_rate",
     "goodput",
     "response_min",
@@ -206,6 +288,7 @@ const SHOWN: [&str; 16] = [
     "response_max",
     "service_median",
     "lag_p99",
+    "stalled_share",
     "connected_median",
     "handshake_median",
     "first_byte_median",
@@ -216,15 +299,27 @@ const SHOWN: [&str; 16] = [
 /// The metrics that are printed with --resumption only.
 const RESUMPTION_METRICS: [&str; 2] = ["resumed_share", "early_share"];
 
-fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResult, values: &Values) -> String {
+fn text(
+    args: &LoadArgs,
+    requests: &Requests,
+    (protocol, client): (Protocol, Client),
+    result: &LoadResult,
+    values: &Values,
+    warning: Option<&Warning>,
+) -> String {
     let mut text = String::new();
     let window = Quantity(result.window_ns as f64, Unit::Nanoseconds);
     let ending = if result.stopped { ", stopped early" } else { "" };
-    let _ = writeln!(text, "{} to {} ({}), {window}{ending}", protocol.title(), target.url, target.socket());
+    let _ =
+        writeln!(text, "{} to {} ({}), {window}{ending}", protocol.title(), requests.url(), requests.target.socket());
     let failed: u64 = result.errors.values().sum();
     let _ = writeln!(text, "{:<22} {} succeeded, {failed} failed", "requests", result.requests);
     for (kind, count) in &result.errors {
         let _ = writeln!(text, "{:<22} {count} {kind}", "");
+    }
+    if result.sent_again > 0 {
+        let what = "on a new connection after a GOAWAY of the server";
+        let _ = writeln!(text, "{:<22} {} {what}", "sent again", result.sent_again);
     }
     if let Some(failure) = &result.first_failure {
         let _ = writeln!(text, "{:<22} {failure}", "first failure");
@@ -233,15 +328,41 @@ fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResul
     for name in SHOWN.into_iter().filter(|name| resumes || !RESUMPTION_METRICS.contains(name)) {
         let metric = wirelab_stats::METRICS.iter().find(|metric| metric.name == name);
         if let (Some(metric), Some(value)) = (metric, values.get(name)) {
-            let shown = match value {
-                Value::Measured(number) => Quantity(*number, metric.unit).to_string(),
-                Value::Infinite { infinite } => format!("infinite: {infinite}"),
-                Value::NotMeasured(reason) => format!("not measured: {reason}"),
-            };
-            let _ = writeln!(text, "{name:<22} {shown}");
+            let _ = writeln!(text, "{name:<22} {}", shown(value, metric));
         }
     }
     let facts: Vec<_> = result.configured.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let _ = writeln!(text, "{:<22} {}", "client", client.name());
     let _ = writeln!(text, "{:<22} {}", "settings", facts.join(" "));
+    if let Some(warning) = warning {
+        let _ = writeln!(text, "{:<22} {}\n{:<22} {}", "warning", warning.meaning(), "", warning.remedy());
+    }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::missing::Missing;
+
+    use super::*;
+
+    #[test]
+    fn a_load_fails_by_default_if_more_than_half_of_its_requests_fail() {
+        let status = |failed, succeeded| format!("{:?}", judge(&[], failed, succeeded, &Values::new()));
+        assert!(status(97, 3).contains("97 of 100 requests failed") && status(97, 3).contains("status: 3"));
+        assert_eq!(status(50, 50), "Ok(())");
+    }
+
+    #[test]
+    fn a_load_fails_by_a_bound_that_is_exceeded_infinite_or_not_measured() {
+        let fails = |value: Value| {
+            let values = [("response_p99".to_owned(), value)].into_iter().collect();
+            let bound = Statement::from_failure("p99 > 50 ms").unwrap();
+            judge(&[bound], 97, 3, &values).is_err()
+        };
+        assert!(!fails(Value::Measured(50e6)));
+        assert!(fails(Value::Measured(51e6)));
+        assert!(fails(Value::Infinite { infinite: "97 of 100 requests failed".to_owned() }));
+        assert!(fails(Value::missing(Missing::NoSuccess)));
+    }
 }

@@ -24,6 +24,7 @@ use crate::discovery::{alt_svc, https_record};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
+use crate::requests::Requests;
 use crate::target::Target;
 
 /// The level with requests on a kept connection, which is opened before they are measured.
@@ -45,7 +46,8 @@ struct Finding {
 
 /// Compares protocols against a server and prints the result.
 pub fn probe(args: &ProbeArgs) -> Result {
-    let target = Target::find(&args.url, args.reach.connect_to)?;
+    let requests = Requests::of_probe(args)?;
+    let target = &requests.target;
     for protocol in &args.protocols {
         target.admit(*protocol)?;
     }
@@ -53,16 +55,16 @@ pub fn probe(args: &ProbeArgs) -> Result {
     let (study, plan) = plan(args, &args.protocols)?;
     let stop = stop_flag()?;
     let interrupted = |what: &str| Failure::interrupted(format!("interrupted; {what}"));
-    let discovery = discover(args, &target, &stop).map_err(|failure| match stop.load(Ordering::Relaxed) {
+    let discovery = discover(args, &requests, &stop).map_err(|failure| match stop.load(Ordering::Relaxed) {
         true => interrupted("nothing was measured"),
         false => failure,
     })?;
-    let Measured { records, failed } = trials::measure(args, &target, &plan, &stop);
+    let Measured { records, failed } = trials::measure(args, &requests, &plan, &stop);
     let finding = analyse(args, discovery, (study, plan), records, failed)?;
     if args.show.json {
-        show_json(&target, &finding)?
+        show_json(target, &finding)?
     } else {
-        print(&text::text(args, &target, &finding))?
+        print(&text::text(args, target, &finding))?
     }
     if stop.load(Ordering::Relaxed) {
         return Err(interrupted("the result covers the requests until then"));
@@ -147,13 +149,14 @@ enum Offers {
 
 /// Sends one request to find out whether the URL is a page or a redirect. If a protocol fails, the next one is tried;
 /// each protocol sends one such request at most.
-fn discover(args: &ProbeArgs, target: &Target, stop: &AtomicBool) -> Result<Discovery> {
+fn discover(args: &ProbeArgs, requests: &Requests, stop: &AtomicBool) -> Result<Discovery> {
+    let target = &requests.target;
     let mut reasons = Vec::new();
     for protocol in &args.protocols {
-        let spec = target.spec(*protocol, &args.reach, args.reach.timeout, args.seed);
-        match look(&spec, stop) {
+        let spec = requests.spec(*protocol, &args.reach, args.reach.timeout, args.seed);
+        match look(&spec, 0, stop) {
             Ok(head) => {
-                target.accept(&head)?;
+                requests.accept(&requests.written[0], &head)?;
                 return Ok(described(target, *protocol, &head));
             }
             Err(_) if stop.load(Ordering::Relaxed) => break,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use wirelab_endpoint::Refusal;
-use wirelab_endpoint::load::{self, Results};
+use wirelab_endpoint::load::{self, Client, Results};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Values;
 use wirelab_model::outcome::{Blame, Outcome};
@@ -18,7 +18,7 @@ use wirelab_run::{Blocks, Counter, Pace, each_block};
 
 use crate::args::ProbeArgs;
 use crate::progress::Display;
-use crate::target::Target;
+use crate::requests::Requests;
 
 /// Number of equal failures of a protocol in a row after which it is given up, to spare the server.
 const GIVE_UP_AFTER: u32 = 2;
@@ -32,13 +32,13 @@ pub struct Measured {
 }
 
 /// Runs the blocks of the plan until all are done or `stop` is set.
-pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool) -> Measured {
+pub fn measure(args: &ProbeArgs, requests: &Requests, plan: &Plan, stop: &AtomicBool) -> Measured {
     let interval = if args.i_own_this_host { Duration::ZERO } else { polite::INTERVAL };
     let mut pace = Pace::new(interval);
     pace.rest();
     let mut trials = Trials {
         args,
-        target,
+        requests,
         plan,
         stop,
         interval,
@@ -54,7 +54,7 @@ pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool
 /// The trials of a probe, one at a time.
 struct Trials<'a> {
     args: &'a ProbeArgs,
-    target: &'a Target,
+    requests: &'a Requests,
     plan: &'a Plan,
     stop: &'a AtomicBool,
     interval: Duration,
@@ -89,12 +89,12 @@ impl Blocks for Trials<'_> {
         self.display.show(&self.counter.progress(trial.block, self.label(trial.cell)));
     }
 
+    fn pace(&self) -> Option<&Pace> {
+        Some(&self.pace)
+    }
+
     fn perform(&mut self, trial: &Trial) -> Result<bool, Infallible> {
-        self.pace.wait(self.stop);
-        if self.stop.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        let record = perform(self.args, self.target, self.plan, *trial, self.interval, self.stop);
+        let record = perform(self.args, self.requests, self.plan, *trial, self.interval, self.stop);
         self.pace.rest();
         // A trial that Ctrl-C cut short is no result.
         if self.stop.load(Ordering::Relaxed) {
@@ -152,14 +152,14 @@ pub fn renumber(records: Vec<TrialRecord>, from: &Plan, to: &Plan) -> Vec<TrialR
 /// Runs one trial: one request on a new connection, or several on a kept one.
 fn perform(
     args: &ProbeArgs,
-    target: &Target,
+    requests: &Requests,
     plan: &Plan,
     trial: Trial,
     interval: Duration,
     stop: &AtomicBool,
 ) -> TrialRecord {
     let job = &plan.cells[trial.cell].job;
-    let mut spec = target.spec(job.protocol, &args.reach, args.reach.timeout, trial.seed);
+    let mut spec = requests.spec(job.protocol, &args.reach, args.reach.timeout, trial.seed);
     spec.extent = job.load.extent;
     if job.load.connections == ConnectionPolicy::PerRequest {
         spec.connections = ConnectionPolicy::PerRequest;
@@ -170,7 +170,8 @@ fn perform(
     };
     spec.schedule = Schedule::Closed { workers: 1, pause };
     let began = Instant::now();
-    let result = load::run(&spec, |_| {}, stop);
+    // One client for all protocols, so that they differ in nothing else.
+    let result = load::run(&spec, Client::Builtin, |_| {}, stop);
     let failed = |reason: String| Outcome::failed(Blame::Server, reason);
     let (outcome, values, window_ns, configured) = match result {
         Ok(result) => match (&result.results, result.first_failure) {
