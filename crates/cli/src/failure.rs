@@ -26,6 +26,11 @@ impl Failure {
         Self { message: message.to_string(), status: 1 }
     }
 
+    /// The command did its work, and the result is not as required: exit status 3.
+    pub fn unmet(message: impl Display) -> Self {
+        Self { message: message.to_string(), status: 3 }
+    }
+
     /// The user stopped the command: exit status 130, as shells use it for SIGINT.
     pub fn interrupted(message: impl Display) -> Self {
         Self { message: message.to_string(), status: 130 }

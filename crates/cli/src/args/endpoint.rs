@@ -11,6 +11,7 @@ use super::BrowserArg;
 #[command(after_help = "Examples:
   wirelab endpoint describe
   wirelab endpoint server --spec server.json
+  wirelab endpoint --engine client --spec client.json
   wirelab endpoint --browser firefox client --spec client.json
 
 wirelab starts itself with this command. contract/README.md describes the messages of server and client.")]
@@ -18,6 +19,12 @@ pub struct EndpointArgs {
     /// Run a browser, which is a client of pages, instead of the endpoint that supports every protocol
     #[arg(long, value_enum)]
     pub browser: Option<BrowserArg>,
+    /// Run the load engine, which is a client, instead of the endpoint that supports every protocol
+    #[arg(long, conflicts_with = "browser")]
+    pub engine: bool,
+    /// Run a program of the user, which is a server: its words as a JSON list
+    #[arg(long, value_name = "WORDS", conflicts_with_all = ["browser", "engine"], hide = true)]
+    pub own_server: Option<String>,
     /// The role to run
     #[command(subcommand)]
     pub role: EndpointRole,

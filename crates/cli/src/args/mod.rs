@@ -1,9 +1,11 @@
 //! Declarations of all commands and options. `--help`, the manual pages and the completions are derived from them.
 
+mod ab;
 mod analyze;
 mod doctor;
 mod endpoint;
 mod endpoints;
+mod fail_on;
 mod labs;
 mod load;
 mod logs;
@@ -11,22 +13,26 @@ mod manual;
 mod page;
 mod probe;
 mod report;
+mod requests;
 mod run;
 mod studies;
 
 use clap::{Arg, Args, Parser, Subcommand};
 
+pub use ab::AbArgs;
 pub use analyze::AnalyzeArgs;
 pub use doctor::DoctorArgs;
 pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
+pub use fail_on::FailOn;
 pub use labs::{LabsArgs, LabsCommand};
-pub use load::{ArrivalsArg, LoadArgs, ReachArgs, ResumptionArg};
+pub use load::{ArrivalsArg, ClientArg, LoadArgs, ReachArgs, ResumptionArg};
 pub use logs::{LogArgs, LogFormat, LogsArgs};
 pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};
 pub use page::{BrowserArg, PageArgs};
 pub use probe::ProbeArgs;
 pub use report::{Format, ReportArgs};
+pub use requests::{MixArgs, RequestArgs};
 pub use run::{ResumeArgs, RunArgs};
 pub use studies::{StudiesArgs, StudiesCommand};
 
@@ -39,11 +45,13 @@ pub use studies::{StudiesArgs, StudiesCommand};
   wirelab run quick --set protocol=h1,h3        HTTP/1.1 and HTTP/3 only
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
   wirelab page https://example.org/             the three versions in real browsers
+  wirelab ab --base server-main --head server-branch
+                                                is the new build slower?
   wirelab doctor                                what this machine can and cannot measure
   wirelab logs --trial 3                        what wirelab and the processes of a trial logged
   wirelab run quick -v                          the log on standard error (docs/logs.md)
 
-Exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted.")]
+Exit status: 0 done, 1 failed, 2 wrong input, 3 a requirement is not met, 130 interrupted.")]
 pub struct Cli {
     #[command(flatten)]
     pub log: LogArgs,
@@ -57,6 +65,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a study: a built-in one by name, or a study file
     Run(RunArgs),
+    /// Compare two builds of a server, interleaved in one run
+    Ab(AbArgs),
     /// Resume an interrupted or killed run
     Resume(ResumeArgs),
     /// Show the report of a run in any format
@@ -124,7 +134,7 @@ pub fn is_everywhere(argument: &Arg, is_root: bool) -> bool {
 }
 
 /// Display of progress and results.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
     /// Print the result as JSON on standard output
     #[arg(long)]
@@ -161,10 +171,12 @@ mod tests {
     /// The words of the command in a line of examples; absent: the line continues a comment.
     fn words(line: &str) -> Option<Vec<String>> {
         let line = line.strip_prefix("  ").filter(|line| line.starts_with("wirelab"))?;
-        // A comment follows after two spaces or more, and a shell may redirect the output.
-        let end = ["  ", " | ", " > "].iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
         let (mut words, mut is_quoted) = (vec![String::new()], false);
-        for letter in line[..end].chars() {
+        for (at, letter) in line.char_indices() {
+            // A comment follows after two spaces or more, and a shell may redirect the output.
+            if !is_quoted && ["  ", " | ", " > "].iter().any(|end| line[at..].starts_with(end)) {
+                break;
+            }
             match letter {
                 '\'' => is_quoted = !is_quoted,
                 ' ' if !is_quoted => words.push(String::new()),

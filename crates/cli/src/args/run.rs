@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use wirelab_model::study::Artifact;
+use wirelab_model::units::Span;
 
-use super::ShowArgs;
+use super::{FailOn, ShowArgs};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -22,6 +23,10 @@ use super::ShowArgs;
                                                 system calls instead of times
   wirelab run page-load --preset smoke --observe film
                                                 filmstrips and the Speed Index, no other times
+  wirelab run quick --fail-on 'p99 > 50 ms' --fail-on 'errors > 0.1 %'
+                                                exit status 3 if the data show that (docs/gate.md)
+  wirelab run my-study.toml --server './my-server --port {port}'
+                                                your program as the server
   wirelab run grpc-balancing --metrics 127.0.0.1:9464
                                                 live metrics for Prometheus (docs/metrics.md)
 
@@ -39,6 +44,9 @@ pub struct RunArgs {
     /// clients=N. `workers`, `rate`, `requests`, `warm_up` and `connections` remain totals and must be divisible by N
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
+    /// Use this program as the server instead of the study's: the command line, as in the setting `server_command`
+    #[arg(long, value_name = "COMMAND")]
+    pub server: Option<String>,
     /// Use this lab (`wirelab labs` lists them) instead of the study's
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
@@ -57,6 +65,15 @@ pub struct RunArgs {
     /// The folder that contains run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
+    /// Add a requirement by the condition of its failure: 'p99 > 50 ms', 'errors > 0.1 %', 'rate < 900/s', or 'p99 5 %
+    /// worse' than the baseline; repeatable. If the run shows it, the exit status is 3. `inconclusive` extends this to
+    /// requirements without a verdict, `claims` to claims that do not hold (docs/gate.md)
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_on: Vec<FailOn>,
+    /// Start no new block after this time, apart from the least number of blocks; for example '10 min'. The same as
+    /// --set blocks.budget
+    #[arg(long, value_name = "DURATION")]
+    pub max_duration: Option<Span>,
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,

@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab studies                               list the built-in studies
-  wirelab studies show quick > my-study.toml    copy one, as a start for your own
+  wirelab studies show quick --name my-study > my-study.toml
+                                                copy one, as a start for your own
   wirelab studies check my-study.toml           check a study file
   wirelab studies keys                          list the keys of [workload] and [factors]")]
 pub struct StudiesArgs {
@@ -23,7 +24,7 @@ pub struct StudiesArgs {
 pub enum StudiesCommand {
     /// Print the file of a built-in study
     #[command(after_help = "Examples:
-  wirelab studies show quick > my-study.toml    change its `name`, which names its run folders
+  wirelab studies show quick --name my-study > my-study.toml
   wirelab studies show cloud-quic --readme")]
     Show {
         /// The name of the study
@@ -31,6 +32,9 @@ pub enum StudiesCommand {
         /// Print the description of the study instead of its file
         #[arg(long)]
         readme: bool,
+        /// Give the copy this name, which its run folders have
+        #[arg(long, value_name = "NAME", conflicts_with = "readme")]
+        name: Option<String>,
     },
     /// Check a study file
     #[command(after_help = "Examples:
