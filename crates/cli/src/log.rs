@@ -120,7 +120,7 @@ struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        stderr::write(line);
+        stderr::write(&String::from_utf8_lossy(line));
         Ok(line.len())
     }
 

@@ -11,6 +11,7 @@ mod log;
 mod output;
 mod place;
 mod progress;
+mod requests;
 mod stderr;
 mod target;
 
@@ -24,11 +25,14 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if cli.command.is_internal() {
         log::start_inside();
-    } else if let Err(failure) = log::start(&cli.log, matches!(cli.command, Command::Run(_) | Command::Resume(_))) {
+    } else if let Err(failure) =
+        log::start(&cli.log, matches!(cli.command, Command::Run(_) | Command::Ab(_) | Command::Resume(_)))
+    {
         return failure.report();
     }
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Ab(args) => commands::ab::ab(&args),
         Command::Resume(args) => commands::run::resume(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Logs(args) => commands::logs::logs(&args),

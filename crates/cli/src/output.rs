@@ -2,10 +2,22 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use wirelab_model::visible::{visible, visible_with_colours};
+
 use crate::failure::{Failure, Result};
 
-/// Prints `text`. A closed pipe (`wirelab ... | head`) is not an error.
+/// Prints text for people, without characters that control the terminal. A closed pipe (`wirelab ... | head`) is not
+/// an error.
 pub fn print(text: &str) -> Result {
+    write(&if colour() { visible_with_colours(text) } else { visible(text) })
+}
+
+/// Prints a document for programs as it is. A terminal gets it as [`print`] prints text.
+pub fn print_document(text: &str) -> Result {
+    if io::stdout().is_terminal() { print(text) } else { write(text) }
+}
+
+fn write(text: &str) -> Result {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -19,7 +31,7 @@ pub fn print(text: &str) -> Result {
 pub fn print_json(value: &impl serde::Serialize) -> Result {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::failed(format!("cannot write the result as JSON: {error}")))?;
-    print(&format!("{text}\n"))
+    print_document(&format!("{text}\n"))
 }
 
 /// Whether to colour standard output: only on a terminal, and not if `NO_COLOR` is set (no-color.org).

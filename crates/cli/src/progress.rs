@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use wirelab_model::visible::visible;
 use wirelab_run::{Phase, Progress};
 
 use crate::stderr;
@@ -45,7 +46,7 @@ impl Display {
             Self::Bar(bar) => {
                 bar.set_length(u64::from(progress.trials));
                 bar.set_position(u64::from(progress.done));
-                bar.set_message(activity(progress));
+                bar.set_message(visible(&activity(progress)).into_owned());
             }
             Self::Lines { last } => {
                 let is_due = last.is_none_or(|last| last.elapsed() >= LINE_INTERVAL);
@@ -78,6 +79,7 @@ fn activity(progress: &Progress) -> String {
     match progress.phase {
         Phase::Preparing => "generating certificates and documents".to_owned(),
         Phase::Probing => "checking that the endpoints keep the contract".to_owned(),
+        Phase::Planting => "a trial with a planted effect".to_owned(),
         Phase::Links => "measuring the links".to_owned(),
         Phase::Showing => "waiting at most a minute for the last scrape of Prometheus".to_owned(),
         Phase::Measuring => {

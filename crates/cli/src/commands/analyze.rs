@@ -9,9 +9,8 @@ use wirelab_plan::table::{Mapping, MetricMapping, PUBLISHED, read};
 use wirelab_report::{Input, NoRequests};
 
 use crate::args::AnalyzeArgs;
-use crate::commands::report::formatted;
+use crate::commands::report::{formatted, print_report};
 use crate::failure::{Failure, Result};
-use crate::output::print;
 
 /// Maximum size of a table in bytes: more rows than the statistics can process, at some hundred bytes each.
 const MAX_TABLE: u64 = 64 << 20;
@@ -40,13 +39,14 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
         trials: &measured.records,
         links: &[],
         stopped: None,
+        integrity: None,
         analysis: &analysis,
         metrics: &metrics,
         pooled: &pooled,
         typical_load: &|_| None,
         typical_film: &|_| None,
     };
-    print(&formatted(&input, args.format))
+    print_report(&formatted(&input, args.format), args.format)
 }
 
 /// A table with its mapping.

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use wirelab_browser::Browser;
+use wirelab_model::plan::command_name;
 use wirelab_observe::Exporter;
 
 use crate::args::{EndpointArgs, EndpointRole};
@@ -17,20 +18,47 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
     if let Some(browser) = args.browser {
         return self::browser(browser.into(), &args.role);
     }
-    let (path, run): (_, fn(&str) -> i32) = match &args.role {
-        EndpointRole::Describe => {
-            return match print_json(&wirelab_endpoint::describe()) {
+    if let Some(words) = &args.own_server {
+        return own_server(words, &args.role);
+    }
+    let (path, run): (_, fn(&str) -> i32) = match (&args.role, args.engine) {
+        (EndpointRole::Describe, engine) => {
+            let description = if engine { wirelab_endpoint::engine::describe() } else { wirelab_endpoint::describe() };
+            return match print_json(&description) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(),
             };
         }
-        EndpointRole::Server { spec } => (spec, wirelab_endpoint::serve),
-        EndpointRole::Client { spec } => (spec, wirelab_endpoint::request),
+        (EndpointRole::Server { .. }, true) => {
+            return Failure::failed("the load engine cannot be a server").report();
+        }
+        (EndpointRole::Server { spec }, false) => (spec, wirelab_endpoint::serve),
+        (EndpointRole::Client { spec }, false) => (spec, wirelab_endpoint::request),
+        (EndpointRole::Client { spec }, true) => (spec, wirelab_endpoint::engine::request),
     };
     match std::fs::read_to_string(path) {
         Ok(text) => ExitCode::from(u8::try_from(run(&text)).unwrap_or(1)),
         Err(error) => Failure::failed(format!("cannot read the spec {}: {error}", path.display())).report(),
     }
+}
+
+/// Runs a program of the user as the server of a trial.
+fn own_server(words: &str, role: &EndpointRole) -> ExitCode {
+    let words: Vec<String> = match serde_json::from_str(words) {
+        Ok(words) => words,
+        Err(error) => return Failure::input(format!("`{words}` is no JSON list of words: {error}")).report(),
+    };
+    let result = match role {
+        EndpointRole::Describe => print_json(&wirelab_endpoint::describe_own_server(&command_name(&words))),
+        EndpointRole::Client { .. } => Err(Failure::failed("a program of the user is a server, not a client")),
+        EndpointRole::Server { spec } => match std::fs::read_to_string(spec) {
+            Ok(text) => {
+                return ExitCode::from(u8::try_from(wirelab_endpoint::run_own_server(&words, &text)).unwrap_or(1));
+            }
+            Err(error) => Err(Failure::failed(format!("cannot read the spec {}: {error}", spec.display()))),
+        },
+    };
+    result.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
 /// Runs a browser as an endpoint.

@@ -9,7 +9,7 @@ use wirelab_run::Run;
 use crate::args::LogsArgs;
 use crate::failure::{Failure, Result};
 use crate::log::FILE;
-use crate::output::print;
+use crate::output::{print, print_document};
 use crate::place::run_folder;
 
 /// Source of wirelab's own lines.
@@ -55,7 +55,7 @@ pub fn logs(args: &LogsArgs) -> Result {
             false => writeln!(text, "{}", row(&line)),
         };
     }
-    print(&text)
+    if args.json { print_document(&text) } else { print(&text) }
 }
 
 /// Rejects a trial that the run does not have.

@@ -12,7 +12,7 @@ use wirelab_model::nearest::did_you_mean;
 use self::page::page;
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::failure::{Failure, Result};
-use crate::output::print;
+use crate::output::print_document;
 
 /// The identifier of every argument that takes a study.
 const STUDY: &str = "study";
@@ -22,7 +22,7 @@ pub fn completions(args: &CompletionsArgs) -> Result {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut completed(), "wirelab", &mut text);
     let text = String::from_utf8_lossy(&text);
-    print(&if args.shell == Shell::Zsh { with_files(&text) } else { text.into_owned() })
+    print_document(&if args.shell == Shell::Zsh { with_files(&text) } else { text.into_owned() })
 }
 
 /// The commands that completions offer: no internal commands, and the names of built-in studies.
@@ -69,7 +69,7 @@ pub fn man(args: &ManArgs) -> Result {
             Failure::input(format!("there is no command `{name}`{meant}; the commands are {}", names.join(", ")))
         })?;
     }
-    print(&page(command)?)
+    print_document(&page(command)?)
 }
 
 /// Writes the page of a command and of each of its subcommands.

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod ab;
 pub mod analyze;
 pub mod doctor;
 pub mod endpoint;

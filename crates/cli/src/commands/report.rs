@@ -1,6 +1,7 @@
 //! `wirelab report`: a pure function of the run folder.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use wirelab_model::film::Developed;
@@ -12,17 +13,59 @@ use wirelab_model::plan::{Cell, Work};
 use wirelab_report::{Input, NoRequests, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
+use wirelab_stats::analysis::ClaimVerdict;
+use wirelab_stats::planted::planted;
 
-use crate::args::{Format, ReportArgs};
+use crate::args::{FailOn, Format, ReportArgs};
 use crate::commands::studies;
 use crate::failure::{Failure, Result};
-use crate::output::{colour, print, width};
+use crate::output::{colour, print, print_document, width};
 use crate::place::run_folder;
 
 /// Prints the report of a run.
 pub fn report(args: &ReportArgs) -> Result {
+    if let Some(FailOn::Violated(that)) = args.fail_on.iter().find(|one| matches!(one, FailOn::Violated(_))) {
+        return Err(Failure::input(format!(
+            "a requirement belongs to the run, and is chosen before its data are known: put `{that}` into `[[require]]` of \
+             the study, or give --fail-on to `wirelab run`"
+        )));
+    }
     let folder = run_folder(args.run.as_deref(), &args.out)?;
-    print(&render(&folder, args.format)?)
+    print_report(&render(&folder, args.format)?, args.format)?;
+    if let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| args.format == Format::Github) {
+        append(Path::new(&summary), &render(&folder, Format::Markdown)?)?;
+    }
+    judge(&folder, &args.fail_on)
+}
+
+/// Appends a text to a file, which several steps of a job share.
+fn append(path: &Path, text: &str) -> Result {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::failed(format!("cannot append the report to {}: {error}", path.display())))
+}
+
+/// Fails if a requirement of the run is not met, or for the other conditions of `--fail-on`.
+pub fn judge(folder: &Path, fail_on: &[FailOn]) -> Result {
+    let unmet = with_input(folder, |input| {
+        let of_requirements = match fail_on.contains(&FailOn::Inconclusive) {
+            true => wirelab_report::unmet_requirements(input),
+            false => wirelab_report::failed_requirements(input),
+        };
+        let claims = input.analysis.claims.iter().filter(|claim| claim.verdict == ClaimVerdict::DoesNotHold);
+        let claims = claims.map(|claim| format!("the claim {} does not hold: {}", claim.id, claim.text));
+        let claims = claims.filter(|_| fail_on.contains(&FailOn::Claims));
+        of_requirements.into_iter().chain(claims).collect::<Vec<_>>()
+    })?;
+    if unmet.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::unmet(format!("the run does not meet what is required of it.\n{}", unmet.join("\n"))))
+}
+
+/// Prints a report: text for people, or a document.
+pub fn print_report(text: &str, format: Format) -> Result {
+    if format == Format::Terminal { print(text) } else { print_document(text) }
 }
 
 /// Writes `report.html` to the run folder and returns its path.
@@ -44,27 +87,38 @@ const fn moment(stopped: Option<StopReason>) -> Moment {
 
 /// Renders the report of a run folder in a format.
 pub fn render(folder: &Path, format: Format) -> Result<String> {
+    with_input(folder, |input| formatted(input, format))
+}
+
+/// Analyses a run folder.
+fn with_input<T>(folder: &Path, then: impl FnOnce(&Input) -> T) -> Result<T> {
     let run = Run::open(folder).map_err(Failure::input)?;
-    let manifest = run.manifest();
+    let integrity = run.integrity();
+    let mut manifest = run.manifest().clone();
+    manifest.warnings.extend(integrity.warnings());
     let metrics = studies::metrics(&manifest.study);
     let moment = moment(run.stopped());
-    let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics, moment);
+    let mut analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics, moment);
+    let planting = manifest.planted.as_ref();
+    let judged = (&analysis.comparisons[..], moment);
+    analysis.planted = planted(planting, &manifest.plan, run.trials(), run.planted(), judged);
     let pooled = |cell| pooled(&run, cell);
     let typical_load = |cell| typical_load(&run, cell);
     let typical_film = |cell| typical_film(&run, cell);
     let input = Input {
-        manifest,
+        manifest: &manifest,
         table: None,
         trials: run.trials(),
         links: run.links(),
         stopped: run.stopped(),
+        integrity: Some(&integrity),
         analysis: &analysis,
         metrics: &metrics,
         pooled: &pooled,
         typical_load: &typical_load,
         typical_film: &typical_film,
     };
-    Ok(formatted(&input, format))
+    Ok(then(&input))
 }
 
 /// Renders a report in a format.
@@ -78,6 +132,9 @@ pub fn formatted(input: &Input, format: Format) -> String {
         Format::Contests => wirelab_report::contests_csv(input),
         Format::Pairs => wirelab_report::pairs_csv(input),
         Format::Json => wirelab_report::json(input),
+        Format::Junit => wirelab_report::junit(input),
+        Format::Github => wirelab_report::github(input),
+        Format::Gitlab => wirelab_report::openmetrics(input),
     }
 }
 

@@ -5,31 +5,63 @@ use std::net::SocketAddr;
 
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
-use wirelab_model::study::Artifact;
+use wirelab_model::requirement::Inconclusive;
+use wirelab_model::settings::Settings;
+use wirelab_model::study::{Artifact, Factor, Study};
 use wirelab_model::warning::Warning;
 use wirelab_observe::{Exporter, OBSERVERS};
 use wirelab_plan::polite;
 use wirelab_run::{Additions, Create, Resolved, Run, RunError};
 
-use crate::args::{ResumeArgs, RunArgs, ShowArgs};
+use crate::args::{FailOn, ResumeArgs, RunArgs, ShowArgs};
 use crate::browsers;
 use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
-use crate::output::{print, print_json};
+use crate::output::{print, print_document, print_json};
 use crate::place::{newest, program};
 use crate::progress::Display;
 use crate::{labs, log, stderr};
+
+/// Makes a program the server of a study.
+fn own_server(study: &mut Study, command: &str) -> Result {
+    let words = shlex::split(command)
+        .filter(|words| !words.is_empty())
+        .ok_or_else(|| Failure::input(format!("--server '{command}' has no word, or a quote that is not closed")))?;
+    let sets_server = |settings: &Settings| settings.server.is_some() || settings.server_command.is_some();
+    let varies = study.factors.iter().find(|(name, factor)| match factor {
+        Factor::Values(_) => *name == "server",
+        Factor::Levels(levels) => levels.values().any(sets_server),
+    });
+    if let Some((name, _)) = varies {
+        return Err(Failure::input(format!(
+            "--server: the factor `{name}` sets the server, which would hide this; choose levels with --set {name}=…, or \
+             change the study file"
+        )));
+    }
+    (study.workload.server, study.workload.server_command) = (None, Some(words));
+    Ok(())
+}
 
 /// Runs a study in a new run folder.
 pub fn run(args: &RunArgs) -> Result {
     let sets: Vec<_> =
         args.sets.iter().cloned().chain(args.clients.map(|clients| format!("clients={clients}"))).collect();
     let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &sets)?;
+    if let Some(command) = &args.server {
+        own_server(&mut study, command)?;
+    }
+    start(study, &sets, args)
+}
+
+/// Runs a resolved study in a new run folder.
+pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
     if let Some(name) = args.observe.iter().find(|name| !OBSERVERS.iter().any(|about| about.name == **name)) {
         return Err(Failure::input(format!("--observe {name}: {}", wirelab_observe::unknown(name))));
     }
     let keep = args.keep.iter().copied().map(Artifact::from).collect();
+    require(&mut study, &args.fail_on)?;
+    study.blocks.budget = args.max_duration.or(study.blocks.budget);
     let (lab, observers) = (args.lab.clone(), args.observe.clone());
     Additions { lab, observers, keep, metrics: args.metrics }.apply(&mut study);
     let (endpoints, browsers) = (wirelab_lab::endpoints::discover(&program()?), browsers::endpoints(&program()?));
@@ -37,6 +69,7 @@ pub fn run(args: &RunArgs) -> Result {
     let lab = labs::find(&study.lab).ok();
     let Resolved { study, plan, warnings, endpoints } =
         wirelab_run::resolve(study, endpoints, browsers, lab, args.i_may_load_these_hosts).map_err(Failure::input)?;
+    studies::warn_of_short_windows(&study, &plan);
     if args.plan {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
             stderr::write_line(format_args!("! Without --i-may-load-these-hosts this plan is refused: {why}."));
@@ -50,7 +83,7 @@ pub fn run(args: &RunArgs) -> Result {
         parent: &args.out,
         study,
         preset: args.preset.clone(),
-        set: sets,
+        set: sets.to_vec(),
         plan,
         warnings,
         endpoints,
@@ -61,7 +94,22 @@ pub fn run(args: &RunArgs) -> Result {
         _ => Failure::failed(error),
     })?;
     exporter.into_iter().for_each(|exporter| run.set_exporter(exporter));
-    execute(&mut run, lab.as_mut(), &args.show)
+    execute(&mut run, lab.as_mut(), &args.show, &args.fail_on)
+}
+
+/// Adds the requirements of `--fail-on` to a study.
+fn require(study: &mut Study, fail_on: &[FailOn]) -> Result {
+    let violated = fail_on.iter().filter_map(|one| match one {
+        FailOn::Violated(that) => Some(that.clone()),
+        FailOn::Inconclusive | FailOn::Claims => None,
+    });
+    let metrics = studies::metrics(study);
+    wirelab_plan::require(study, violated.collect(), &metrics)
+        .map_err(|error| Failure::input(format!("--fail-on: {error}")))?;
+    if fail_on.contains(&FailOn::Inconclusive) {
+        study.require.iter_mut().for_each(|requirement| requirement.inconclusive = Inconclusive::Fail);
+    }
+    Ok(())
 }
 
 /// Starts the exporter for Prometheus, if the study has an address for it.
@@ -81,11 +129,11 @@ pub fn resume(args: &ResumeArgs) -> Result {
     let mut run = Run::reopen(&folder, args.force).map_err(Failure::failed)?;
     let mut lab = labs::open(&run.manifest().lab, &program()?).map_err(Failure::failed)?;
     exporter(run.manifest().study.metrics)?.into_iter().for_each(|exporter| run.set_exporter(exporter));
-    execute(&mut run, lab.as_mut(), &args.show)
+    execute(&mut run, lab.as_mut(), &args.show, &[])
 }
 
 /// Runs the rest of the plan, writes `report.html` and prints the report.
-fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Result {
+fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs, fail_on: &[FailOn]) -> Result {
     let stop = stop_flag()?;
     log::keep_in(run.folder())?;
     let result = {
@@ -99,7 +147,7 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
     })?;
     let page = report::write_html(&folder)?;
     if show.json {
-        print(&report::render(&folder, crate::args::Format::Json)?)?;
+        print_document(&report::render(&folder, crate::args::Format::Json)?)?;
     } else {
         print(&report::render(&folder, crate::args::Format::Terminal)?)?;
         print(&format!("\nReport: {}\n", page.display()))?;
@@ -112,7 +160,7 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
             "every trial of the first block failed, so the run was stopped. The logs are in {}",
             folder.join("logs").display()
         ))),
-        StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget => Ok(()),
+        StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget => report::judge(&folder, fail_on),
     }
 }
 
@@ -136,6 +184,7 @@ fn show_plan(plan: &Plan, warnings: &[Warning], json: bool) -> Result {
         plan.cells.len(),
         plan.seed
     );
+    let _ = writeln!(text, "{}", studies::shortest_time(plan));
     for warning in warnings {
         let _ = writeln!(text, "! {} {}", warning.meaning(), warning.remedy());
     }

@@ -5,20 +5,25 @@ use std::path::Path;
 
 use serde_json::json;
 use wirelab_model::metric::Metric;
+use wirelab_model::plan::Plan;
 use wirelab_model::settings::Settings;
 use wirelab_model::study::Study;
 
 use crate::args::{StudiesArgs, StudiesCommand};
 use crate::failure::{Failure, Result};
-use crate::output::{print, print_json};
+use crate::output::{print, print_document, print_json};
+use crate::stderr;
 
 /// Runs the subcommand.
 pub fn studies(args: &StudiesArgs) -> Result {
     match &args.command {
         None => list(args.json),
-        Some(StudiesCommand::Show { study, readme }) => {
+        Some(StudiesCommand::Show { study, readme, name }) => {
             let builtin = wirelab_plan::find(study).map_err(Failure::input)?;
-            print(if *readme { builtin.readme } else { builtin.text })
+            match name {
+                Some(name) => print_document(&renamed(builtin.text, builtin.name, name)?),
+                None => print_document(if *readme { builtin.readme } else { builtin.text }),
+            }
         }
         Some(StudiesCommand::Check { study, preset }) => check(study, preset.as_deref(), args.json),
         Some(StudiesCommand::Keys) => keys(args.json),
@@ -30,13 +35,16 @@ pub struct Source {
     study: Study,
     name: String,
     text: String,
+    /// Whether it is a file of the user, who can correct it.
+    is_file: bool,
 }
 
 /// Reads a built-in study by name, or a study file by path.
 pub fn read(name: &str) -> Result<Source> {
     let text = text(name)?;
     let study = wirelab_plan::parse(&text, name).map_err(Failure::input)?;
-    Ok(Source { study, name: name.to_owned(), text })
+    let is_file = wirelab_plan::builtin().iter().all(|builtin| builtin.text != text);
+    Ok(Source { study, name: name.to_owned(), text, is_file })
 }
 
 fn text(name: &str) -> Result<String> {
@@ -72,17 +80,36 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
 }
 
 impl Source {
+    /// A study that wirelab wrote itself.
+    pub fn generated(name: &str, text: String) -> Result<Self> {
+        let study = wirelab_plan::parse(&text, name).map_err(Failure::input)?;
+        Ok(Self { study, name: name.to_owned(), text, is_file: false })
+    }
+
     /// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and applies preset and
     /// settings.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
         let labs: Vec<_> = crate::labs::LABS.iter().map(|lab| lab.name).collect();
         let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
-        let metrics: Vec<_> = metrics(&self.study).iter().map(|metric| metric.name).collect();
-        let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &metrics };
+        let metrics = metrics(&self.study);
+        let known: Vec<_> = metrics.iter().map(|metric| metric.name).collect();
+        let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &known };
         wirelab_plan::check_names(&self.study, &names)
             .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
+        let bare = wirelab_plan::check_bounds(&self.study, &metrics)
+            .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
+        for bound in bare.iter().filter(|_| self.is_file) {
+            stderr::write_line(format_args!("! {bound}"));
+        }
         wirelab_plan::resolve(self.study, preset, sets).map_err(Failure::input)
     }
+}
+
+/// The text of a study with another name.
+fn renamed(text: &str, name: &str, new: &str) -> Result<String> {
+    let text = text.replacen(&format!("name = {name:?}"), &format!("name = {new:?}"), 1);
+    wirelab_plan::parse(&text, "--name").map_err(Failure::input)?;
+    Ok(text)
 }
 
 fn list(as_json: bool) -> Result {
@@ -109,12 +136,14 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
     if as_json {
         return print_json(&plan);
     }
+    warn_of_short_windows(&study, &plan);
     let mut text = format!(
-        "{name} is valid: {} cells, {} comparisons, {} to {} blocks.\n",
+        "{name} is valid: {} cells, {} comparisons, {} to {} blocks.\n{}\n",
         plan.cells.len(),
         plan.comparisons.len(),
         plan.min_blocks,
-        plan.max_blocks
+        plan.max_blocks,
+        shortest_time(&plan)
     );
     if wirelab_plan::takes_installed(&study) {
         text.push_str(
@@ -122,6 +151,31 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
         );
     }
     print(&text)
+}
+
+/// Prints which percentiles the windows are too short for.
+pub fn warn_of_short_windows(study: &Study, plan: &Plan) {
+    for short in wirelab_plan::short_windows(study, plan) {
+        stderr::write_line(format_args!("! {short}"));
+    }
+}
+
+/// The time that the measured windows of a plan take, in a sentence.
+pub fn shortest_time(plan: &Plan) -> String {
+    let Some(block) = wirelab_plan::windows_of_block(plan) else {
+        return "The time depends on the servers: a window ends with its last request.".to_owned();
+    };
+    let of = |blocks: u32| {
+        let seconds = (block.secs() * f64::from(blocks)).ceil() as u64;
+        format!("{}:{:02}", seconds / 60, seconds % 60)
+    };
+    format!(
+        "The measured windows take {} to {} (minutes:seconds); the start and the warm-up of {} to {} trials come on top.",
+        of(plan.min_blocks),
+        of(plan.max_blocks),
+        plan.min_blocks as usize * plan.cells.len(),
+        plan.max_blocks as usize * plan.cells.len()
+    )
 }
 
 fn keys(as_json: bool) -> Result {

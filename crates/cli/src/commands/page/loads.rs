@@ -124,11 +124,11 @@ impl Blocks for Loads<'_> {
         self.display.show(&self.counter.progress(trial.block, self.label(trial.cell)));
     }
 
+    fn pace(&self) -> Option<&Pace> {
+        Some(self.pace)
+    }
+
     fn perform(&mut self, trial: &Trial) -> Result<bool, Infallible> {
-        self.pace.wait(self.stop);
-        if self.stop.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
         let cell = &mut self.cells[trial.cell];
         let loaded = session(cell, self.running, self.guard, self.stop).and_then(|mut session| {
             self.versions.entry(cell.setup.browser).or_insert_with(|| session.version().to_owned());

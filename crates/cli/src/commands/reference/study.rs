@@ -75,7 +75,8 @@ fn kind(schema: &Value, property: &Value) -> String {
         };
     }
     if let Some(choices) = property["anyOf"].as_array() {
-        return choices.iter().filter(|choice| choice["type"] != "null").map(|choice| kind(schema, choice)).collect();
+        let kinds = choices.iter().filter(|choice| choice["type"] != "null").map(|choice| kind(schema, choice));
+        return kinds.collect::<Vec<_>>().join(" or ");
     }
     let of = match &property["type"] {
         Value::Array(types) => types[0].as_str().unwrap_or_default(),
