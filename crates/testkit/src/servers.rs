@@ -59,8 +59,18 @@ impl Place {
 
     /// Adds a certificate for a name or address, valid to the end of a year.
     pub fn certificate(&self, name: &str, host: &str, last_year: i32) {
+        self.signed(name, host, last_year, IsCa::NoCa);
+    }
+
+    /// Adds a certificate for a name that is one of an authority (CA:TRUE), which no server should have.
+    pub fn certificate_of_authority(&self, name: &str, host: &str) {
+        self.signed(name, host, 2099, IsCa::Ca(BasicConstraints::Unconstrained));
+    }
+
+    fn signed(&self, name: &str, host: &str, last_year: i32, is_ca: IsCa) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        params.is_ca = is_ca;
         params.not_before = date_time_ymd(2000, 1, 1);
         params.not_after = date_time_ymd(last_year, 12, 31);
         let leaf = params.signed_by(&key, &self.authority).unwrap();
@@ -147,6 +157,7 @@ impl Builtin {
             qlog_dir: None,
             threads: Some(1),
             max_connection_age_ns: None,
+            added_work_ns: None,
             counts: false,
             exposition: None,
             transport: Transport::default(),
@@ -217,6 +228,8 @@ pub enum Conduct {
     AnswerThen(String, String),
     /// Sends these bytes and closes the connection.
     AnswerAndClose(String),
+    /// Sends the first text for its first request. For all others it repeats the second one without end.
+    AnswerThenFlood(String, String),
     /// Closes the connection.
     Close,
     /// Does not answer.
@@ -313,6 +326,9 @@ impl Hostile {
 impl Heard {
     fn attend(&self, mut stream: impl Read + Write, conduct: &Conduct) {
         while let Some(head) = read_head(&mut stream) {
+            if skip_body(&mut stream, &head).is_none() {
+                return;
+            }
             let number = {
                 let mut heads = self.heads.lock().unwrap();
                 heads.push(head);
@@ -322,7 +338,12 @@ impl Heard {
             self.most_at_once.fetch_max(now, Ordering::SeqCst);
             let answer = match conduct {
                 Conduct::Answer(text) | Conduct::AnswerAndClose(text) => text,
-                Conduct::AnswerThen(first, _) if number == 1 => first,
+                Conduct::AnswerThen(first, _) | Conduct::AnswerThenFlood(first, _) if number == 1 => first,
+                Conduct::AnswerThenFlood(_, others) => {
+                    let many = others.repeat(1000);
+                    while stream.write_all(many.as_bytes()).is_ok() {}
+                    return;
+                }
                 Conduct::AnswerThen(_, others) => others,
                 Conduct::Close => return,
                 // Until the client closes the connection.
@@ -348,6 +369,14 @@ fn read_head(stream: &mut impl Read) -> Option<String> {
         head.push(byte[0]);
     }
     Some(String::from_utf8_lossy(&head).to_lowercase())
+}
+
+/// Reads the body of a request; `None` if the client closed the connection.
+fn skip_body(stream: &mut impl Read, head: &str) -> Option<()> {
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<u64>().ok());
+    let mut body = stream.take(length.unwrap_or(0));
+    std::io::copy(&mut body, &mut std::io::sink()).ok()?;
+    (body.limit() == 0).then_some(())
 }
 
 /// A TCP port at 127.0.0.1 without a listener.

@@ -143,6 +143,20 @@ fn a_single_observation_is_shown_and_gives_no_verdict() {
     assert!(text.contains("Of 1 better mean 0 are confirmed, 1 is inconclusive."), "{text}");
 }
 
+#[test]
+fn text_of_a_table_does_not_reach_the_terminal_as_control_characters() {
+    let folder = tempdir().unwrap();
+    // It would set the title of the window and reverse the order of the letters.
+    let hostile = "\u{1b}]0;title\u{7}\u{202e}new";
+    fs::write(folder.path().join("t.csv"), long().replace("new", hostile)).unwrap();
+    let table = ["analyze", "t.csv", "--factor", "version", "--value", "load_ms", "--by", "page", "--block", "run"];
+    let message = run(folder.path(), &table).with_status(2).err;
+    assert!(message.contains("t.csv:") && !message.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{message}");
+    fs::write(folder.path().join("t.csv"), long()).unwrap();
+    let message = run(folder.path(), &[&table[..], &["--baseline", "\u{1b}]0;title\u{7}"]].concat()).with_status(2).err;
+    assert!(message.contains(r"`\u001b]0;title\u0007`"), "{message}");
+}
+
 /// The analysis of a table.
 fn analysis(measured: &Measured) -> Analysis {
     let metrics: Vec<&Metric> = measured.metrics.iter().collect();
@@ -160,6 +174,7 @@ fn reports(measured: &Measured) -> Vec<String> {
         trials: &measured.records,
         links: &[],
         stopped: None,
+        integrity: None,
         analysis: &analysis(measured),
         metrics: &metrics,
         pooled: &pooled,

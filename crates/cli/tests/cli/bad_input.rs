@@ -68,6 +68,18 @@ fn a_misspelt_factor_protocol_unit_key_and_metric_are_located() {
 }
 
 #[test]
+fn processors_that_do_not_exist_are_refused_with_the_existing_ones() {
+    let with = |value: &str| RIGHT.replace("payload = \"1 KiB\"", &format!("cpus = {value}"));
+    check_study(&with("\"splt\""), &["my.toml:5:8", "splt", "`split`?"]);
+    check_study(&with("{ clients = \"0\" }"), &["my.toml:5", "clients", "`client`"]);
+    check_study(&with("{ client = \"1-\" }"), &["my.toml:5", "`1-` is not a list of processors such as `0`"]);
+    check(&["run", "quick", "--set", "cpus=sharde"], &["--set cpus=sharde", "sharde", "`shared`?"]);
+    // No machine of these tests has so many.
+    let lists = RIGHT.replace("payload = \"1 KiB\"", "cpus = { client = \"1000\", server = \"0\" }");
+    check_study(&lists, &["processors 1000 for the client", "but wirelab may use", "`shared` or `split`"]);
+}
+
+#[test]
 fn a_misspelt_lab_observer_and_bit_rate_of_a_study_file_are_located() {
     let with = |line: &str| RIGHT.replace("[workload]", &format!("{line}\n[workload]"));
     check_study(&with("lab = \"loopbak\""), &["my.toml:4:7", "loopbak", "`loopback`?"]);
@@ -120,4 +132,51 @@ fn an_unwritable_run_folder_is_named_with_the_remedy() {
     let said = run(folder.path(), &["run", "quick", "--lab", "fake", "--out", "file/runs", "--quiet"]);
     assert_ne!(said.status, 0);
     said.complains(&["file/runs"]);
+}
+
+#[test]
+fn a_wrong_requirement_is_located_with_a_remedy() {
+    let require = |that: &str| format!("{RIGHT}[[require]]\nthat = \"{that}\"\n");
+    for (that, words) in [
+        ("respose_p99 at most 50 ms", ["my.toml:12:8", "response_p99"]),
+        ("response_p99 at most 50", ["has no unit", "50 ms"]),
+        ("response_p99 at most 5 %", ["wrong unit", "a time"]),
+        ("response_p99 at most 50 mss", ["50 mss", "`ms`"]),
+        ("response_p99 below 50 ms", ["not a requirement", "at most 50 ms"]),
+        ("response_p99 no more than 5 ms worse than the baseline", ["`5 ms` is no margin", "5 %"]),
+        ("response_p99 no more than 5 % worse than the level h22", ["`h22` is not a level", "did you mean `h2`"]),
+        ("errors at most 0 %", ["0 %", "at most 0.01 %"]),
+        ("errors no more than 5 % worse than the baseline", ["share", "at most"]),
+    ] {
+        check_study(&require(that), &words);
+    }
+    check_study(
+        &format!("{RIGHT}[[require]]\nthat = \"p99 at most 1 s\"\ncells = {{ protocl = \"h2\" }}\n"),
+        &["my.toml:13", "protocol"],
+    );
+    check_study(
+        &format!("{RIGHT}[[require]]\nthat = \"p99 at most 1 s\"\ninconclusive = \"fial\"\n"),
+        &["fial", "`fail`"],
+    );
+}
+
+#[test]
+fn a_wrong_unit_of_a_claim_is_located() {
+    let claim = |of: &str, expect: &str| {
+        format!(
+            "{RIGHT}[[claims]]\nid = \"C\"\ntext = \"T\"\ntests = [{{ metric = \"response_median\", of = [{of}], expect = \"{expect}\" }}]\n"
+        )
+    };
+    let (one, two) = ("{ protocol = \"h1\" }", "{ protocol = \"h1\" }, { protocol = \"h2\" }");
+    check_study(&claim(one, "< 5 %"), &["my.toml:14", "wrong unit"]);
+    check_study(&claim(two, "< 5 ms"), &["a ratio", "1.5"]);
+    check_study(&claim(one, "< 5 mss"), &["5 mss", "`ms`"]);
+}
+
+#[test]
+fn a_wrong_condition_of_failure_is_answered_with_examples() {
+    check(&["run", "quick", "--fail-on", "p99"], &["p99 > 50 ms", "inconclusive"]);
+    check(&["run", "quick", "--fail-on", "p9 > 50 ms"], &["unknown metric `p9`", "p90"]);
+    check(&["run", "quick", "--fail-on", "p99 > 50"], &["has no unit", "50 ms"]);
+    check(&["load", "--fail-on", "p99 5 % worse", "http://localhost:1/"], &["no baseline"]);
 }

@@ -2,9 +2,10 @@
 //! resumed.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use tempfile::tempdir;
+use wirelab_testkit::tree::descendants;
 use wirelab_testkit::{eventually, only_run, processes, run, wirelab};
 
 const RUN: &[&str] = &[
@@ -70,10 +71,34 @@ fn an_interrupted_run_keeps_what_was_measured_and_says_how_to_go_on() {
         Some(fs::read_to_string(runs.flatten().next()?.path().join("journal.jsonl")).ok()?.lines().count())
     };
     eventually("a few trials", || lines().is_some_and(|lines| lines > 3));
-    let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
     let said = wirelab_testkit::said(child.wait_with_output().unwrap()).with_status(130).complains(&["wirelab resume"]);
     assert!(said.out.contains("report.html"), "{}", said.out);
     assert!(processes(&folder.path().to_string_lossy()).is_empty(), "a process is left");
     run(folder.path(), &["resume", "--quiet"]).with_status(0);
+}
+
+#[test]
+fn a_killed_guard_stops_the_run_which_can_be_resumed() {
+    let folder = tempdir().unwrap();
+    let args = [RUN, &["--set", "blocks.min=8", "--set", "blocks.max=8"]].concat();
+    let child = wirelab(folder.path(), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let trials = || {
+        let runs = fs::read_dir(folder.path().join("wirelab-runs")).ok()?;
+        let text = fs::read_to_string(runs.flatten().next()?.path().join("journal.jsonl")).ok()?;
+        Some(text.lines().filter(|line| line.contains(r#""entry":"trial""#)).count())
+    };
+    eventually("a few trials", || trials().is_some_and(|trials| trials > 2));
+    let guard =
+        descendants(child.id()).into_iter().find(|process| process.line.trim_end().ends_with(" guard")).unwrap();
+    assert!(Command::new("kill").args(["-KILL", &guard.pid.to_string()]).status().unwrap().success());
+    let said = wirelab_testkit::said(child.wait_with_output().unwrap()).with_status(1);
+    said.complains(&["the guard process has ended", "wirelab resume"]);
+    run(folder.path(), &["resume", "--quiet"]).with_status(0);
+    // Eight blocks of four cells and two A/A twins.
+    assert_eq!(trials(), Some(48));
+    let text = fs::read_to_string(only_run(folder.path()).join("journal.jsonl")).unwrap();
+    let failed: Vec<_> = text.lines().filter(|line| line.contains(r#""outcome":"failed""#)).collect();
+    assert!(failed.len() <= 1 && failed.iter().all(|line| line.contains(r#""blame":"lab""#)), "{failed:?}");
 }

@@ -150,7 +150,8 @@ fn a_body_is_posted_and_comes_back() {
     for protocol in HTTP {
         let server = Builtin::start(&place, serve(protocol));
         let url = url(protocol, server.port, "/echo");
-        load(&place, protocol, &url, &["-n", "5", "--body", "100 KiB", "--samples", "samples.jsonl"]).with_status(0);
+        load(&place, protocol, &url, &["-n", "5", "--body-size", "100 KiB", "--samples", "samples.jsonl"])
+            .with_status(0);
         for sample in samples(&place) {
             assert_eq!((sample.bytes_out, sample.bytes_in), (102_400, 102_400), "{protocol}");
         }
@@ -276,6 +277,22 @@ fn a_malformed_answer_is_named_in_the_error() {
 }
 
 #[test]
+fn a_flood_of_interim_responses_is_a_failed_request_and_no_time_out() {
+    let place = Place::new();
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    // A few of them are correct.
+    let few = format!("{}{}", interim.repeat(20), Conduct::response("200 OK", ""));
+    let server = Hostile::plain(Conduct::AnswerThenFlood(few.clone(), interim.to_owned()));
+    let url = url(Protocol::H1c, server.port, "/");
+    let said = load(&place, Protocol::H1c, &url, &["-n", "1"]).with_status(1);
+    said.complains(&["flooded with interim responses"]);
+    // The second server floods the first request already, which only looks at the server.
+    let server = Hostile::plain(Conduct::AnswerThenFlood(interim.repeat(100_000), interim.to_owned()));
+    let url = self::url(Protocol::H1c, server.port, "/");
+    load(&place, Protocol::H1c, &url, &["-n", "1"]).with_status(1).complains(&[&url, "flooded with interim responses"]);
+}
+
+#[test]
 fn an_invalid_certificate_is_refused_unless_insecure_is_set() {
     let place = Place::new();
     place.stranger("stranger");
@@ -295,6 +312,21 @@ fn an_invalid_certificate_is_refused_unless_insecure_is_set() {
             run(place.folder(), &[&args[..], &["--insecure"]].concat()).with_status(0);
             assert_eq!(server.stop(), 3, "{protocol} {certificate}: only the second attempt got through");
         }
+    }
+}
+
+#[test]
+fn a_certificate_of_an_authority_is_refused_with_its_own_remedy() {
+    let place = Place::new();
+    place.certificate_of_authority("authority", "localhost");
+    for protocol in [Protocol::H1, Protocol::H2, Protocol::H3] {
+        let server = Builtin::start(&place, Serve { certificate: "authority", ..serve(protocol) });
+        let url = url(protocol, server.port, "/bytes/1");
+        load(&place, protocol, &url, &["-n", "2"]).with_status(1).complains(&[
+            "certificate",
+            "--ca FILE",
+            "--insecure",
+        ]);
     }
 }
 

@@ -17,12 +17,14 @@ use wirelab_testkit::{Skip, eventually, only_run, run, skip_part, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboard_has_data).retries(2),
-        test!(the_last_counts_of_a_trial_stay_until_its_next_turn_and_the_run_waits_for_its_scraper),
-        test!(without_the_option_nothing_is_shown_to_prometheus),
-        test!(an_invalid_missing_or_used_address_is_refused_before_the_run),
-        test!(the_first_process_of_a_pod_shows_the_endpoints_of_the_pod),
-        test!(the_chart_gives_the_rights_that_wirelab_asks_for_and_no_others),
+        test!(prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboard_has_data)
+            .in_pairs()
+            .retries(2),
+        test!(the_last_counts_of_a_trial_stay_until_its_next_turn_and_the_run_waits_for_its_scraper).side_by_side(),
+        test!(without_the_option_nothing_is_shown_to_prometheus).side_by_side(),
+        test!(an_invalid_missing_or_used_address_is_refused_before_the_run).side_by_side(),
+        test!(the_first_process_of_a_pod_shows_the_endpoints_of_the_pod).side_by_side(),
+        test!(the_chart_gives_the_rights_that_wirelab_asks_for_and_no_others).side_by_side(),
     ]
 }
 

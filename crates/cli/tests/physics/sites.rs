@@ -13,17 +13,22 @@ use wirelab_testkit::{Said, run};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(a_foreign_page_is_loaded_within_the_limits_and_has_no_server_values),
-        test!(more_than_is_polite_is_refused_before_anything_is_sent_unless_the_user_may),
-        test!(a_site_that_gives_no_page_is_a_failure_with_the_blame_on_it),
-        test!(pages_are_measured_over_every_protocol_that_the_site_has),
-        test!(sites_are_in_their_own_lab_only),
-        test!(failing_sites_are_failures_of_the_server_and_the_others_have_values).retries(2),
+        test!(a_page_of_a_site_is_loaded_with_pauses_and_has_no_server_values).side_by_side(),
+        test!(more_than_is_polite_is_refused_before_anything_is_sent_unless_the_user_may).side_by_side(),
+        test!(a_site_that_gives_no_page_is_a_failure_with_the_blame_on_it).side_by_side(),
+        test!(pages_are_measured_over_every_protocol_that_the_site_has).side_by_side(),
+        test!(sites_are_in_their_own_lab_only).side_by_side(),
+        test!(failing_sites_are_failures_of_the_server_and_the_others_have_values).side_by_side().retries(2),
     ]
 }
 
 /// A study of one page, in the place with its certificates.
 fn study(place: &Place, port: u16, path: &str, workload: &str, protocols: &str) {
+    study_of(place, &format!("https://localhost:{port}{path}"), workload, protocols);
+}
+
+/// A study of one URL.
+fn study_of(place: &Place, url: &str, workload: &str, protocols: &str) {
     let text = format!(
         r#"
 name = "page"
@@ -31,7 +36,7 @@ title = "A page"
 question = "How long does it take?"
 lab = "internet"
 [workload]
-site = "https://localhost:{port}{path}"
+site = "{url}"
 site_trust = "ca.pem"
 {workload}
 [factors]
@@ -56,20 +61,20 @@ fn reason<'a>(trial: &'a Value, metric: &str) -> &'a str {
     trial["values"][metric]["not_measured"].as_str().unwrap_or_default()
 }
 
-fn a_foreign_page_is_loaded_within_the_limits_and_has_no_server_values() {
+fn a_page_of_a_site_is_loaded_with_pauses_and_has_no_server_values() {
     let place = Place::new();
     let server = Hostile::secure(&place, "good", Conduct::ok());
     study(&place, server.port, "/page?of=others", "requests = 3\npause = \"500 ms\"", "\"h1\"");
     measure(&place, &[]).with_status(0);
     let heads = server.heads();
-    // Two blocks of three cells, without an A/A twin.
-    assert_eq!((heads.len(), server.most_at_once()), (6, 1));
+    // Two blocks of the cell and its A/A twin, with three requests each.
+    assert_eq!((heads.len(), server.most_at_once()), (12, 1));
     for head in heads {
         assert!(head.starts_with("get /page?of=others http/1.1\r\n"), "{head}");
         assert!(head.contains("\r\nuser-agent: wirelab/") && head.contains("\r\nhost: localhost"), "{head}");
     }
     let trials = trials(place.folder());
-    assert_eq!(trials.len(), 2);
+    assert_eq!(trials.len(), 4);
     for (_, trial) in trials {
         assert_eq!(trial["outcome"], "ok", "{trial}");
         assert!(
@@ -87,17 +92,21 @@ fn a_foreign_page_is_loaded_within_the_limits_and_has_no_server_values() {
 fn more_than_is_polite_is_refused_before_anything_is_sent_unless_the_user_may() {
     let place = Place::new();
     let server = Hostile::secure(&place, "good", Conduct::ok());
+    // An address for documentation (RFC 5737), so that no request could arrive.
+    let far = format!("https://203.0.113.7:{}/", server.port);
     for (workload, words) in [
-        ("requests = 15\npause = \"500 ms\"", "localhost would be sent 32 requests of HTTP/1.1"),
+        ("requests = 15\npause = \"500 ms\"", "203.0.113.7 would be sent 32 requests of HTTP/1.1"),
         ("requests = 2\npause = \"100 ms\"", "pauses for 100ms"),
         ("requests = 2\nworkers = 2\npause = \"500 ms\"", "2 requests in flight"),
     ] {
-        study(&place, server.port, "/", workload, "\"h1\"");
+        study_of(&place, &far, workload, "\"h1\"");
         measure(&place, &[]).with_status(2).complains(&[words, "--i-may-load-these-hosts"]);
+        measure(&place, &["--plan", "--i-may-load-these-hosts"]).with_status(0);
     }
     assert_eq!(server.heads().len(), 0);
+    // A host of this machine has no limits.
     study(&place, server.port, "/", "requests = 40\nworkers = 4", "\"h1\"");
-    measure(&place, &["--i-may-load-these-hosts"]).with_status(0);
+    measure(&place, &[]).with_status(0);
     // Two blocks of the cell and its A/A twin.
     assert_eq!(server.heads().len(), 2 * 2 * 40);
 }
