@@ -34,7 +34,7 @@ def files(places, suffix):
 def check(path, source, known):
     if path.suffix == ".rs":
         page = pages.rust(path, source)
-        every = [rules.phrases, rules.openings]
+        every = [rules.phrases, rules.openings, rules.line_length]
     else:
         page = pages.markdown(path, source)
         every = [

@@ -112,6 +112,8 @@ def rust(name, source):
     begin, text = 0, []
     for number, line in enumerate([*source.split("\n"), ""], 1):
         comment = COMMENT.fullmatch(line)
+        if comment:
+            page.lines.append((number, line))
         if comment and comment[1].strip() and not ITEM.match(comment[1]):
             if not text:
                 begin = number

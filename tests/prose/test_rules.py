@@ -33,6 +33,7 @@ class Rules(unittest.TestCase):
             self.finds("opening", f"# Title\n\n{text}\n")
             self.finds("opening", f"fn f() {{}}\n\n    // {text}\n", "code.rs")
         self.finds("line", f"# Title\n\n{words(12)}, {words(12)}\n")
+        self.finds("line", f"fn f() {{}}\n\n    // {words(12)}, {words(12)}\n", "code.rs")
         self.finds("abbreviation", "# Title\n\nThe XQZ answers.\n")
         self.finds("abbreviation", "# Title\n\nXQZs use forward error correction (XQZ).\n")
         self.finds("sentence", f"# Title\n\nThis\n{words(20)}\n{words(15)}ends.\n\nShort. Short.\n")

@@ -59,5 +59,6 @@ pub fn reading<F: BufFactory>(connection: &Connection<F>) -> Reading {
         bytes_lost: Some(stats.lost_bytes),
         congestion_events: None,
         window: path.map(|path| path.cwnd as u64).filter(|window| *window > 0),
+        payload: None,
     }
 }

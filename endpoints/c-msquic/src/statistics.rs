@@ -46,5 +46,6 @@ fn reading(statistics: &QUIC_STATISTICS_V2) -> Reading {
         bytes_lost: None,
         congestion_events: Some(statistics.SendCongestionCount.into()),
         window: Some(u64::from(statistics.SendCongestionWindow)).filter(|window| *window > 0),
+        payload: None,
     }
 }
