@@ -21,7 +21,7 @@ use super::{MixArgs, RequestArgs, ShowArgs};
   wirelab load --fail-on 'p99 > 50 ms' --fail-on 'errors > 0.1 %' https://localhost:8443/
                                                 exit status 3 if this load shows one of them
   wirelab load --protocol h1 --new-connections -n 1000 https://localhost:8443/
-  wirelab load --body @order.json -H 'authorization: Bearer {{env.TOKEN}}' https://localhost:8443/api
+  wirelab load --body @order.json -H 'authorization: Bearer {{env.TOKEN}}' https://localhost/api
                                                 POST of a file, with a token from the environment
   wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
 
