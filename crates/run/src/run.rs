@@ -1,7 +1,7 @@
 //! A run: its manifest, its journal, and access to its samples.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
+use std::fs::{self, File};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,6 +81,8 @@ pub struct Run {
     pub(crate) unwritten: Option<Warning>,
     pub(crate) limits: Limits,
     pub(crate) exporter: Option<Arc<Exporter>>,
+    /// The lock of a new run, until [`Run::execute`] takes it.
+    pub(crate) lock: Option<Arc<File>>,
 }
 
 impl Run {
@@ -138,6 +140,8 @@ impl Run {
         let created = timestamp();
         let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
         let folder = Folder::create(create.parent, &create.study.name, &stamp)?;
+        // Locked before it is a run: from its first moment on, a new run is in progress.
+        let lock = folder.lock()?;
         let planted = Some(planting(&create.plan, create.study.planted));
         let manifest = Manifest {
             format: FORMAT,
@@ -155,7 +159,7 @@ impl Run {
             warnings,
         };
         folder.write_manifest(&manifest)?;
-        Ok(Self::new(folder, manifest))
+        Ok(Self { lock: Some(Arc::new(lock)), ..Self::new(folder, manifest) })
     }
 
     /// Reads a finished or unfinished run, for reports.
@@ -201,6 +205,7 @@ impl Run {
             unwritten: None,
             limits: Limits::default(),
             exporter: None,
+            lock: None,
         }
     }
 
@@ -238,6 +243,14 @@ impl Run {
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.stopped
+    }
+
+    /// Whether a process works on the run now.
+    ///
+    /// # Errors
+    /// If the lock cannot be read.
+    pub fn is_in_progress(&self) -> Result<bool, RunError> {
+        self.folder.is_locked()
     }
 
     /// Bytes of a journal line that a kill cut off. Its trial is lost, and repeated on resuming.

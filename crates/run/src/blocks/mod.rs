@@ -49,7 +49,10 @@ impl Run {
         progress: &mut dyn FnMut(&Progress),
         stop: &AtomicBool,
     ) -> Result<StopReason, RunError> {
-        let _lock = self.folder.lock()?;
+        let _lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => self.folder.lock()?.into(),
+        };
         let _span = info_span!("run", study = self.manifest.study.name).entered();
         if lab.info().name != self.manifest.lab {
             let why = format!("the run was made for the lab `{}`, not for `{}`", self.manifest.lab, lab.info().name);

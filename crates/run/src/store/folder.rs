@@ -3,11 +3,16 @@
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use wirelab_model::manifest::{FORMAT, Manifest};
 use wirelab_model::plan::Trial;
 
 use crate::error::RunError;
+
+/// Time within which a process that only looks whether the run is locked has released the lock again.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The paths of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,18 +144,44 @@ impl Folder {
     /// # Errors
     /// [`RunError::Busy`] if another process holds the lock.
     pub fn lock(&self) -> Result<File, RunError> {
-        let path = self.0.join("lock");
+        let path = self.lock_file();
         let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
             .open(&path)
             .map_err(RunError::io("cannot open the lock", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(RunError::Busy { path: self.0.clone() }),
+        let deadline = Instant::now() + LOOK;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOOK / 20),
+                Err(TryLockError::WouldBlock) => return Err(RunError::Busy { path: self.0.clone() }),
+                Err(TryLockError::Error(error)) => return Err(RunError::io("cannot lock", &path)(error)),
+            }
+        }
+    }
+
+    /// Whether a process holds the lock. Holds it for an instant if none does.
+    ///
+    /// # Errors
+    /// If the lock cannot be read.
+    pub fn is_locked(&self) -> Result<bool, RunError> {
+        let path = self.lock_file();
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(RunError::io("cannot open the lock", &path)(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(RunError::io("cannot lock", &path)(error)),
         }
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.0.join("lock")
     }
 
     /// Writes the manifest, as the last step of creating a run: a folder without it is not a run.
@@ -398,7 +429,9 @@ mod tests {
         let folder = Folder::create(parent.path(), "quick", "x").unwrap();
         let held = folder.lock().unwrap();
         assert!(matches!(folder.lock(), Err(RunError::Busy { .. })));
+        assert!(folder.is_locked().unwrap());
         drop(held);
+        assert!(!folder.is_locked().unwrap());
         folder.lock().unwrap();
     }
 

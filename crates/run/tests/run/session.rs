@@ -342,7 +342,8 @@ fn histograms_are_kept_as_json_and_read_back() {
 #[test]
 fn a_run_that_another_process_works_on_is_busy() {
     let parent = tempfile::tempdir().unwrap();
-    let mut run = create(parent.path(), plan(1)).unwrap();
+    let folder = create(parent.path(), plan(1)).unwrap().folder().to_owned();
+    let mut run = Run::reopen(&folder, false).unwrap();
     let lock = fs::File::create(run.folder().join("lock")).unwrap();
     lock.lock().unwrap();
     assert!(matches!(execute(&mut run, Script::plausible()), Err(RunError::Busy { .. })));
