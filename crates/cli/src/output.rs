@@ -9,21 +9,30 @@ use crate::failure::{Failure, Result};
 /// Prints text for people, without characters that control the terminal. A closed pipe (`wirelab ... | head`) is not
 /// an error.
 pub fn print(text: &str) -> Result {
-    write(&if colour() { visible_with_colours(text) } else { visible(text) })
+    offer(text).map(drop)
 }
 
 /// Prints a document for programs as it is. A terminal gets it as [`print`] prints text.
 pub fn print_document(text: &str) -> Result {
-    if io::stdout().is_terminal() { print(text) } else { write(text) }
+    offer_document(text).map(drop)
 }
 
-fn write(text: &str) -> Result {
+/// Prints as [`print`] does. Returns false if the reader has closed the pipe.
+pub fn offer(text: &str) -> Result<bool> {
+    write(&if colour() { visible_with_colours(text) } else { visible(text) })
+}
+
+/// Prints as [`print_document`] does. Returns false if the reader has closed the pipe.
+pub fn offer_document(text: &str) -> Result<bool> {
+    if io::stdout().is_terminal() { offer(text) } else { write(text) }
+}
+
+fn write(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"))),
     }
 }
 

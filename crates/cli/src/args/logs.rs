@@ -31,9 +31,10 @@ pub enum LogFormat {
 #[command(after_help = "Examples:
   wirelab logs                                  everything that the newest run logged
   wirelab logs RUN --trial 12                   one trial: wirelab, server, client
+  wirelab logs --follow                         lines of a run in progress, as they come
   wirelab logs --trial 12 --json | jq -r .message
 
-Lines are in the order of time. A run always logs its own steps; an endpoint logs what it writes to standard error.
+Lines are in the order of time. --follow ends with the run, or on Ctrl-C. A run always logs its own steps; an endpoint logs what it writes to standard error.
 docs/logs.md describes the log, and how to get more of it.")]
 pub struct LogsArgs {
     /// The run folder; default: the newest one below --out
@@ -44,6 +45,9 @@ pub struct LogsArgs {
     /// Only this trial, by its number in the journal, from 0
     #[arg(long, value_name = "N")]
     pub trial: Option<u32>,
+    /// Print further lines as they come, until the run ends or Ctrl-C
+    #[arg(long, short)]
+    pub follow: bool,
     /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
