@@ -1,10 +1,15 @@
 //! The log: on standard error, in the run folder, and through `wirelab logs`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::tempdir;
-use wirelab_testkit::{only_run, run, said, wirelab};
+use wirelab_testkit::servers::interrupt;
+use wirelab_testkit::{eventually, only_run, run, said, wirelab};
 
 const STUDY: &str = r#"
     name = "logged"
@@ -30,6 +35,26 @@ const TALKING: &str = r#"
 echo "hello from the $1" >&2
 exec "$WIRELAB" endpoint "$@"
 "#;
+
+/// The same, but the client of a trial starts only after a line in the named pipe `$GATE`.
+const WAITING: &str = r#"
+[ "$1" = describe ] && { "$WIRELAB" endpoint describe | sed 's/"builtin"/"talking"/'; exit; }
+echo "hello from the $1" >&2
+case "$1 $3" in */unknown-client.json) ;; client*) read -r line < "$GATE" ;; esac
+exec "$WIRELAB" endpoint "$@"
+"#;
+
+/// A run of the study with an endpoint `talking`.
+fn logged(folder: &Path, script: &str) -> Command {
+    fs::write(folder.join("logged.toml"), STUDY).unwrap();
+    let talking = folder.join("endpoints/talking");
+    fs::create_dir_all(&talking).unwrap();
+    fs::write(talking.join("endpoint.toml"), "name = \"talking\"\ncommand = [\"sh\", \"talking.sh\"]\n").unwrap();
+    fs::write(talking.join("talking.sh"), script).unwrap();
+    let mut command = wirelab(folder, &["run", "logged.toml", "--quiet"]);
+    command.env("WIRELAB", wirelab_testkit::program());
+    command
+}
 
 const FAKE: [&str; 6] = ["run", "null", "--preset", "smoke", "--lab", "fake"];
 
@@ -86,13 +111,7 @@ fn a_filter_selects_and_lines_of_json_name_all_spans() {
 #[test]
 fn a_trial_shows_wirelab_and_its_processes_in_the_order_of_time() {
     let folder = tempdir().unwrap();
-    fs::write(folder.path().join("logged.toml"), STUDY).unwrap();
-    let talking = folder.path().join("endpoints/talking");
-    fs::create_dir_all(&talking).unwrap();
-    fs::write(talking.join("endpoint.toml"), "name = \"talking\"\ncommand = [\"sh\", \"talking.sh\"]\n").unwrap();
-    fs::write(talking.join("talking.sh"), TALKING).unwrap();
-    let mut command = wirelab(folder.path(), &["run", "logged.toml", "--quiet"]);
-    said(command.env("WIRELAB", wirelab_testkit::program()).output().unwrap()).with_status(0);
+    said(logged(folder.path(), TALKING).output().unwrap()).with_status(0);
 
     let shown = run(folder.path(), &["logs", "--trial", "1"]).with_status(0).out;
     let place = |words: &str| shown.find(words).unwrap_or_else(|| panic!("`{words}` is not in:\n{shown}"));
@@ -115,6 +134,82 @@ fn a_trial_shows_wirelab_and_its_processes_in_the_order_of_time() {
     // Two cells, and the A/A twin of the baseline.
     assert_eq!(trials, [0, 1, 2]);
     assert!(all.iter().map(|line| line["timestamp"].as_str().unwrap()).is_sorted());
+}
+
+/// A process whose standard output is read line by line.
+struct Printing {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Printing {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Its lines up to and including the first one with these words.
+    fn until(&mut self, words: &str) -> Vec<String> {
+        let mut read = Vec::new();
+        while !read.last().is_some_and(|line: &String| line.contains(words)) {
+            let next = self.lines.next().unwrap_or_else(|| panic!("`{words}` is not in {read:?}"));
+            read.push(next.unwrap());
+        }
+        read
+    }
+}
+
+/// A run in progress whose clients wait at this gate.
+fn waiting(folder: &Path, gate: &Path) -> Child {
+    assert!(Command::new("mkfifo").arg(gate).status().unwrap().success());
+    let child = logged(folder, WAITING).env("GATE", gate).stdout(Stdio::null()).spawn().unwrap();
+    let manifest = || {
+        let run = fs::read_dir(folder.join("wirelab-runs")).ok()?.flatten().next()?;
+        Some(run.path().join("manifest.json"))
+    };
+    eventually("the manifest of the run", || manifest().is_some_and(|path| path.exists()));
+    child
+}
+
+#[test]
+fn lines_of_a_run_in_progress_are_printed_as_they_come_until_it_ends() {
+    let folder = tempdir().unwrap();
+    let gate = folder.path().join("gate");
+    let mut in_progress = waiting(folder.path(), &gate);
+    let mut all = Printing::start(wirelab(folder.path(), &["logs", "--follow"]));
+    let mut first = Printing::start(wirelab(folder.path(), &["logs", "-f", "--trial", "0"]));
+    let mut printed = Vec::new();
+    for trial in 0..3 {
+        // The client waits, so the run cannot have ended.
+        printed.extend(all.until("hello from the client"));
+        assert!(printed.last().unwrap().contains(&format!("  trial {trial} ")), "{printed:#?}");
+        if trial == 0 {
+            first.until("hello from the client");
+        }
+        let mut opened = None;
+        eventually("the client at the gate", || {
+            opened = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&gate).ok();
+            opened.is_some()
+        });
+        writeln!(opened.unwrap()).unwrap();
+        if trial == 1 {
+            // Ctrl-C ends the reader, and not the run.
+            interrupt(&first.child);
+            assert_eq!(first.child.wait().unwrap().code(), Some(0));
+        }
+    }
+    assert!(in_progress.wait().unwrap().success());
+    printed.extend(all.lines.map(Result::unwrap));
+    assert!(all.child.wait().unwrap().success());
+    let mut kept: Vec<_> = run(folder.path(), &["logs"]).with_status(0).out.lines().map(str::to_owned).collect();
+    printed.sort();
+    kept.sort();
+    assert_eq!(printed, kept);
+    // The end of the run is known, so a trial that it does not have is a fault.
+    run(folder.path(), &["logs", "--follow", "--trial", "3"])
+        .with_status(2)
+        .complains(&["no trial 3; did you mean 2?"]);
 }
 
 #[test]
