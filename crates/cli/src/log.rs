@@ -1,8 +1,9 @@
-//! wirelab's own log: to standard error where the user asks for it, and to the folder of each run.
+//! wirelab's own log: to standard error where the user asks for it, and to the folder of each run. Helper processes
+//! have files of their own there.
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use tracing::level_filters::LevelFilter;
@@ -29,21 +30,28 @@ const OURS: &str = "wirelab";
 /// The words for levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The log file of the run that this process works on.
-static RUN_LOG: Mutex<Option<File>> = Mutex::new(None);
+/// The log file of this process in the folder of its run.
+static KEPT: Mutex<Kept> = Mutex::new(Kept::Nowhere);
+
+/// A log file.
+enum Kept {
+    /// The process has no run yet.
+    Nowhere,
+    /// Created at the first line, so that no empty file stays.
+    At(PathBuf),
+    Open(File),
+}
 
 /// Starts the log of this process. `makes_run`: the command works on a run, whose folder gets a log as well.
 ///
 /// # Errors
 /// If `WIRELAB_LOG` is not a filter.
 pub fn start(args: &LogArgs, makes_run: bool) -> Result {
-    let shown = match std::env::var(VARIABLE) {
-        Ok(text) if !text.trim().is_empty() => Some(filter(&text).map_err(Failure::input)?),
-        _ => match args.verbose {
-            0 => None,
-            1 => Some(Targets::new().with_target(OURS, LevelFilter::INFO)),
-            _ => Some(Targets::new().with_target(OURS, LevelFilter::DEBUG)),
-        },
+    let shown = match chosen()? {
+        None if args.verbose == 0 => None,
+        None if args.verbose == 1 => Some(ours(LevelFilter::INFO)),
+        None => Some(ours(LevelFilter::DEBUG)),
+        filter => filter,
     };
     // Without a subscriber, an event costs one comparison.
     if shown.is_none() && !makes_run {
@@ -65,9 +73,9 @@ pub fn start(args: &LogArgs, makes_run: bool) -> Result {
             .json()
             .flatten_event(true)
             .with_current_span(false)
-            .with_writer(|| RunLog)
+            .with_writer(|| KeptLog)
             .log_internal_errors(false)
-            .with_filter(Targets::new().with_target(OURS, LevelFilter::INFO))
+            .with_filter(ours(LevelFilter::INFO))
     });
     registry().with(shown).with(kept).init();
     Ok(())
@@ -80,6 +88,31 @@ pub fn start_inside() {
     let _ = start(&args, false);
 }
 
+/// Starts the log of a helper process: steps, or what `WIRELAB_LOG` selects, to the file of [`keep_at`].
+pub fn start_helper() {
+    let filter = chosen().ok().flatten().unwrap_or_else(|| ours(LevelFilter::INFO));
+    let kept = layer().with_ansi(false).with_target(false).with_writer(|| KeptLog).log_internal_errors(false);
+    registry().with(kept.with_filter(filter)).init();
+}
+
+/// The filter in `WIRELAB_LOG`.
+fn chosen() -> Result<Option<Targets>> {
+    match std::env::var(VARIABLE) {
+        Ok(text) if !text.trim().is_empty() => filter(&text).map(Some).map_err(Failure::input),
+        _ => Ok(None),
+    }
+}
+
+/// Events of wirelab's own crates.
+fn ours(level: LevelFilter) -> Targets {
+    Targets::new().with_target(OURS, level)
+}
+
+/// Appends all further events of a helper process to this file.
+pub fn keep_at(path: &Path) {
+    *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Kept::At(path.to_owned());
+}
+
 /// Appends all further events to the log of this run folder.
 ///
 /// # Errors
@@ -88,7 +121,7 @@ pub fn keep_in(folder: &Path) -> Result {
     let path = folder.join(FILE);
     let file = File::options().create(true).append(true).open(&path);
     let file = file.map_err(|error| Failure::failed(format!("cannot open the log {}: {error}", path.display())))?;
-    *RUN_LOG.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+    *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Kept::Open(file);
     Ok(())
 }
 
@@ -129,13 +162,19 @@ impl Write for Stderr {
     }
 }
 
-/// Writes lines to the log file of the run, once [`keep_in`] opened it.
-struct RunLog;
+/// Writes lines to the log file of this process, as soon as it has one. Errors are ignored: a full disk must not end a
+/// run because of its log.
+struct KeptLog;
 
-impl Write for RunLog {
+impl Write for KeptLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if let Some(file) = &mut *RUN_LOG.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Errors are ignored: a full disk must not end a run because of its log.
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Kept::At(path) = &*kept
+            && let Ok(file) = File::options().create(true).append(true).open(path)
+        {
+            *kept = Kept::Open(file);
+        }
+        if let Kept::Open(file) = &mut *kept {
             let _ = file.write_all(line);
         }
         Ok(line.len())

@@ -23,7 +23,9 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if cli.command.is_internal() {
+    if cli.command.is_helper() {
+        log::start_helper();
+    } else if cli.command.is_internal() {
         log::start_inside();
     } else if let Err(failure) =
         log::start(&cli.log, matches!(cli.command, Command::Run(_) | Command::Ab(_) | Command::Resume(_)))

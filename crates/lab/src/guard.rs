@@ -10,8 +10,8 @@
 //! is killed first, `PR_SET_PDEATHSIG` still ends the endpoints, but not their descendants.
 //!
 //! The pipe carries lines: `mark TEXT` once, then `+group N` and `-group N`, `+folder PATH` and `-folder PATH`.
-//! Folders are removed after the processes have ended. The guard ignores unknown words, so further kinds of resources
-//! can be added.
+//! Folders are removed after the processes have ended. `log PATH` names the file for the log of the guard. The guard
+//! ignores unknown words, so further kinds of resources can be added.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open};
+use tracing::{info, warn};
 
 use crate::LabError;
 use crate::deadline::readable;
@@ -95,7 +96,7 @@ impl Guard {
     }
 
     /// The guard that was shared last, if its lab is still open.
-    pub(crate) fn shared() -> Option<Arc<Self>> {
+    pub fn shared() -> Option<Arc<Self>> {
         SHARED.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
@@ -166,6 +167,14 @@ impl Guard {
         self.write(&format!("{}folder {path}\n", if listed { '+' } else { '-' }))
     }
 
+    /// Names the file for the guard's log of what it ended. Without processes to end, the guard creates no file.
+    ///
+    /// # Errors
+    /// If the guard has ended.
+    pub fn log_at(&self, path: &Path) -> Result<(), LabError> {
+        self.write(&format!("log {}\n", path.display()))
+    }
+
     fn write(&self, line: &str) -> Result<(), LabError> {
         let mut pipe = self.pipe.as_ref().expect("the pipe is there until the guard is dropped");
         pipe.write_all(line.as_bytes()).map_err(|error| {
@@ -197,27 +206,33 @@ fn mark() -> String {
     format!("{:x}-{:x}", getpid().as_raw_nonzero(), now.as_nanos())
 }
 
-/// The program `wirelab guard`: waits for the end of standard input, then ends everything on its list.
+/// The program `wirelab guard`: waits for the end of standard input, then ends everything on its list. `keep_log` opens
+/// its log.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(keep_log: &dyn Fn(&Path)) -> ExitCode {
     outlive_signals();
     let mut stdout = io::stdout();
     if stdout.write_all(READY).and_then(|()| stdout.flush()).is_err() {
         return ExitCode::FAILURE;
     }
     let list = read_list(BufReader::new(io::stdin().lock()));
+    list.log.as_deref().into_iter().for_each(keep_log);
     let deadline = Instant::now() + END_TIMEOUT;
     for group in &list.groups {
-        let _ = kill_process_group(*group, Signal::KILL);
+        let found = kill_process_group(*group, Signal::KILL).is_ok();
+        warn!(group = group.as_raw_nonzero(), found, "wirelab ended before it ended this process group");
     }
     // A round can miss a process that is just being forked, so repeat until a round finds none.
     while let Some(mark) = &list.mark
-        && kill_marked(mark) > 0
+        && let killed @ 1.. = kill_marked(mark)
         && Instant::now() < deadline
     {
+        // Some of them may be those of the groups, as long as the kernel has not ended them.
+        info!(killed, "killed processes with the mark of wirelab");
         std::thread::sleep(Duration::from_millis(5));
     }
     for folder in list.own_folders() {
+        info!(folder = %folder.display(), "removed a folder");
         crate::folder::remove(folder);
     }
     ExitCode::SUCCESS
@@ -229,6 +244,7 @@ struct List {
     mark: Option<String>,
     groups: HashSet<Pid>,
     folders: HashSet<PathBuf>,
+    log: Option<PathBuf>,
 }
 
 impl List {
@@ -254,6 +270,7 @@ fn read_list(lines: impl BufRead) -> List {
             Some(("+folder", path)) if path.starts_with('/') => {
                 list.folders.insert(PathBuf::from(path));
             }
+            Some(("log", path)) if path.starts_with('/') => list.log = Some(PathBuf::from(path)),
             Some(("-folder", path)) => {
                 list.folders.remove(Path::new(path));
             }
@@ -295,9 +312,10 @@ mod tests {
 
     #[test]
     fn the_list_keeps_entries_until_they_are_removed() {
-        let list = read_list(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
+        let list = read_list(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\nlog /r\n+group 12\n"[..]);
         let groups = [11, 12].into_iter().filter_map(Pid::from_raw).collect();
-        assert_eq!(list, List { mark: Some("1-2".to_owned()), groups, folders: HashSet::new() });
+        let log = Some(PathBuf::from("/r"));
+        assert_eq!(list, List { mark: Some("1-2".to_owned()), groups, folders: HashSet::new(), log });
     }
 
     #[test]

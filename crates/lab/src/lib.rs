@@ -27,7 +27,7 @@ pub mod process;
 mod processors;
 mod reap;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -109,6 +109,14 @@ pub struct Preparation<'a> {
     /// Folder of the sockets at which endpoints report counters, and the port that remote hosts export them on for
     /// Prometheus. `None`: no export.
     pub metrics: Option<(&'a Path, u16)>,
+}
+
+impl Preparation<'_> {
+    /// Path of a helper process's log, by its subcommand.
+    #[must_use]
+    pub fn log_of(&self, helper: &str) -> PathBuf {
+        self.folder.join("logs").join(format!("{helper}.log"))
+    }
 }
 
 /// Role of an endpoint process.

@@ -117,6 +117,11 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it is a process that wirelab starts once per run, beside the endpoints.
+    pub const fn is_helper(&self) -> bool {
+        matches!(self, Self::Guard | Self::Fabric | Self::Witness)
+    }
+
     /// Whether wirelab itself starts a process with this command.
     pub const fn is_internal(&self) -> bool {
         matches!(self, Self::Endpoint(_) | Self::Guard | Self::Fabric | Self::Witness | Self::Agent { .. })

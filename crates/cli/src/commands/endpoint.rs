@@ -10,6 +10,7 @@ use wirelab_observe::Exporter;
 
 use crate::args::{EndpointArgs, EndpointRole};
 use crate::failure::{Failure, Result};
+use crate::log::keep_at;
 use crate::output::print_json;
 use crate::place::program;
 
@@ -92,12 +93,12 @@ fn browser(browser: Browser, role: &EndpointRole) -> ExitCode {
 
 /// Kills the processes of a run when wirelab dies.
 pub fn guard() -> ExitCode {
-    wirelab_lab::guard::main()
+    wirelab_lab::guard::main(&keep_at)
 }
 
 /// Creates and holds the network of a run in the lab `netns`.
 pub fn fabric() -> ExitCode {
-    wirelab_lab::netns::fabric::main()
+    wirelab_lab::netns::fabric::main(&keep_at)
 }
 
 /// Works in a pod of a run. `wait NAME --metrics ADDRESS SOCKETS` also serves the metrics of the pod's endpoints.
@@ -121,5 +122,5 @@ pub fn agent(words: &[String]) -> ExitCode {
 
 /// Observes the network of a run from within its namespaces.
 pub fn witness() -> ExitCode {
-    wirelab_observe::witness::main(std::io::stdin().as_fd(), &mut std::io::stdout())
+    wirelab_observe::witness::main(std::io::stdin().as_fd(), &mut std::io::stdout(), &keep_at)
 }

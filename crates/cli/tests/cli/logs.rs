@@ -173,6 +173,24 @@ fn waiting(folder: &Path, gate: &Path) -> Child {
 }
 
 #[test]
+fn the_guard_of_a_killed_run_logs_what_it_ended() {
+    let folder = tempdir().unwrap();
+    let mut in_progress = waiting(folder.path(), &folder.path().join("gate"));
+    let mut logs = Printing::start(wirelab(folder.path(), &["logs", "--follow"]));
+    logs.until("hello from the client");
+    in_progress.kill().unwrap();
+    in_progress.wait().unwrap();
+    assert!(logs.child.wait().unwrap().success());
+    let of_guard = || -> Vec<String> {
+        let shown = run(folder.path(), &["logs", "--trial", "0"]).with_status(0).out;
+        let ended = "  guard      WARN wirelab ended before it ended this process group group=";
+        shown.lines().filter(|line| line.contains(ended)).map(str::to_owned).collect()
+    };
+    // The server and the client.
+    eventually("the log of the guard", || of_guard().len() == 2);
+}
+
+#[test]
 fn lines_of_a_run_in_progress_are_printed_as_they_come_until_it_ends() {
     let folder = tempdir().unwrap();
     let gate = folder.path().join("gate");

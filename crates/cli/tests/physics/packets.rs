@@ -62,6 +62,10 @@ fn seen(folder: &Path) -> Vec<(Value, Value)> {
 fn packets_are_those_of_the_wire_whether_super_packets_pass_or_not() {
     let Some(folder) = folder_with(STUDY, NEEDS) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    let logs = run(folder.path(), &["logs", "--trial", "0"]).with_status(0).out;
+    for (helper, words) in [("  fabric    ", "preparing the network"), ("  witness   ", "watching packets")] {
+        assert!(logs.lines().any(|line| line.contains(helper) && line.contains(words)), "{helper}{words}:\n{logs}");
+    }
     let trials = seen(folder.path());
     // Three protocols and the A/A twin in two placements.
     assert_eq!(trials.len(), 8);

@@ -7,10 +7,11 @@
 
 use std::io::{self, BufRead, Write};
 use std::net::SocketAddrV4;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
+use tracing::{debug, info, warn};
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Network, Servers};
 use wirelab_model::plan::Job;
@@ -32,6 +33,11 @@ pub const SUBCOMMAND: &str = "fabric";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(crate) enum Request {
+    /// Write the log to this file.
+    Log {
+        /// Absolute path.
+        path: PathBuf,
+    },
     /// Create the network of a trial.
     Prepare {
         /// Job of the trial.
@@ -68,6 +74,8 @@ pub(crate) enum Answer {
         /// User namespace that owns the network namespaces, if it differs from wirelab's.
         owner: Option<PathBuf>,
     },
+    /// The log has its file.
+    Logging,
     /// The network of the trial is ready.
     Prepared(Hosts),
     /// The service is ready.
@@ -104,10 +112,10 @@ pub(crate) struct Tallied {
     pub chosen: Vec<u64>,
 }
 
-/// Runs `wirelab fabric`.
+/// Runs `wirelab fabric`. `keep_log` opens its log.
 #[must_use]
-pub fn main() -> ExitCode {
-    let built = privilege::obtain().and_then(|owner| Ok((owner, Fabric::build()?)));
+pub fn main(keep_log: &dyn Fn(&Path)) -> ExitCode {
+    let built = privilege::obtain().and_then(|owner| Ok((owner, Fabric::build(keep_log)?)));
     let (owner, mut fabric) = match built {
         Ok(built) => built,
         Err(error) => {
@@ -121,7 +129,10 @@ pub fn main() -> ExitCode {
         let answer = serde_json::from_str(&line)
             .map_err(|error| LabError::network("cannot read the request").because(error))
             .and_then(|request| fabric.execute(request))
-            .unwrap_or_else(|error| Answer::Failed(error.into()));
+            .unwrap_or_else(|error| {
+                warn!(%error, "request failed");
+                Answer::Failed(error.into())
+            });
         write_answer(&answer);
     }
     ExitCode::SUCCESS
@@ -134,7 +145,8 @@ fn write_answer(answer: &Answer) {
     let _ = out.write_all(b"\n").and_then(|()| out.flush());
 }
 
-struct Fabric {
+struct Fabric<'a> {
+    keep_log: &'a dyn Fn(&Path),
     pair: Pair,
     /// Created when a trial first needs it.
     overlay: Option<Overlay>,
@@ -142,13 +154,18 @@ struct Fabric {
     published: u32,
 }
 
-impl Fabric {
-    fn build() -> Result<Self, LabError> {
-        Ok(Self { pair: Pair::build()?, overlay: None, published: 0 })
+impl<'a> Fabric<'a> {
+    fn build(keep_log: &'a dyn Fn(&Path)) -> Result<Self, LabError> {
+        Ok(Self { keep_log, pair: Pair::build()?, overlay: None, published: 0 })
     }
 
     fn execute(&mut self, request: Request) -> Result<Answer, LabError> {
         match request {
+            Request::Log { path } => {
+                (self.keep_log)(&path);
+                info!("network namespaces created");
+                Ok(Answer::Logging)
+            }
             Request::Prepare { job, seed } => {
                 self.withdraw()?;
                 let link = job.topology.link.as_ref().ok_or_else(|| LabError::network("a network needs a link"))?;
@@ -158,6 +175,7 @@ impl Fabric {
                     Network::Direct => self.direct(&job, servers.places, link),
                     Network::Overlay => self.overlay(&job, servers.places, link),
                 };
+                info!(network = ?job.topology.network, servers = Lifetimes::of(&job).servers, "preparing the network");
                 let attempt = "making the network of the trial";
                 hosts.map(Answer::Prepared).map_err(|error| LabError::network(attempt).because(error))
             }
@@ -166,6 +184,8 @@ impl Fabric {
                 let highest = highest.ok_or_else(|| LabError::network("a service needs a server"))?;
                 service::publish(&self.pair.nodes[0], port, &servers)?;
                 self.published = self.published.max(highest + 1);
+                // A timeline changes the service within the measured window, where no line of `info` belongs.
+                debug!(?servers, "service published");
                 Ok(Answer::Published)
             }
             Request::Withdraw => self.withdraw().map(|()| Answer::Withdrawn),
@@ -179,7 +199,9 @@ impl Fabric {
             Request::Measure { link, seed } => {
                 self.pair.shape(&link, seed)?;
                 let addresses = Way::of(&link).addresses;
-                measure::measure(&self.pair.nodes, addresses, &link, || self.pair.tally()).map(Answer::Measured)
+                let reading = measure::measure(&self.pair.nodes, addresses, &link, || self.pair.tally())?;
+                info!(round_trip = %link.round_trip, "link measured");
+                Ok(Answer::Measured(reading))
             }
         }
     }

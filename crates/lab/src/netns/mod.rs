@@ -168,7 +168,8 @@ impl Lab for Netns {
         Confinement::choose(&job.topology.cpus).map(drop)
     }
 
-    fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
+    fn prepare<'a>(&'a mut self, preparation: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
+        self.network.log_at(preparation.log_of(fabric::SUBCOMMAND))?;
         Ok(Box::new(Prepared(self)))
     }
 }

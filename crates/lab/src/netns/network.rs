@@ -56,6 +56,14 @@ impl Network {
         Ok(network)
     }
 
+    /// Names the file for the log of the process.
+    pub(crate) fn log_at(&mut self, path: PathBuf) -> Result<(), LabError> {
+        match self.send(&Request::Log { path }, REQUEST_TIMEOUT)? {
+            Answer::Logging => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Namespaces for the processes of a host.
     pub(crate) fn home(&self, host: &Path) -> Result<Home, LabError> {
         let open = |path: &Path| match File::open(path) {

@@ -14,8 +14,8 @@ use wirelab_lab::netns::fabric;
 fn main() -> ExitCode {
     // The tests start this program in other roles; a role comes before the arguments of the harness.
     match std::env::args().nth(1).as_deref() {
-        Some(wirelab_lab::guard::SUBCOMMAND) => return wirelab_lab::guard::main(),
-        Some(fabric::SUBCOMMAND) => return fabric::main(),
+        Some(wirelab_lab::guard::SUBCOMMAND) => return wirelab_lab::guard::main(&|_| ()),
+        Some(fabric::SUBCOMMAND) => return fabric::main(&|_| ()),
         Some("play-wirelab") => return guard::play_wirelab(Path::new(&std::env::args().nth(2).expect("a folder"))),
         _ => {}
     }

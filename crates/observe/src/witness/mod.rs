@@ -13,6 +13,7 @@ mod watch;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +32,14 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// wirelab's handle of the witness. The process starts at the first order and ends when the last clone is dropped.
 #[derive(Debug, Clone, Default)]
-pub struct Witness(Arc<Mutex<Option<Running>>>);
+pub struct Witness(Arc<Mutex<Slot>>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    running: Option<Running>,
+    /// The file for the log of the process.
+    log: Option<PathBuf>,
+}
 
 impl Witness {
     /// Tests whether packets can be captured here, in a network namespace of the witness's own.
@@ -42,20 +50,24 @@ impl Witness {
         self.ask(&Order::Try).map(|_| ())
     }
 
+    /// Names the file for the log of the process, an absolute path.
+    pub fn log_at(&self, path: PathBuf) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).log = Some(path);
+    }
+
     /// Sends an order and waits for its answer.
     ///
     /// # Errors
     /// If the process cannot be started, has ended, or reports a failure.
     pub(crate) fn ask(&self, order: &Order) -> Result<Answer, Missing> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.is_none() {
-            *slot = Some(Running::start()?);
-        }
-        let answer = slot.as_mut().map_or_else(|| Err(Missing::WitnessEnded), |running| running.ask(order));
-        if answer.is_err() {
-            // A late answer to this order must not be taken for the answer to the next.
-            *slot = None;
-        }
+        let mut running = match slot.running.take() {
+            Some(running) => running,
+            None => Running::start(slot.log.as_deref())?,
+        };
+        let answer = running.ask(order);
+        // After an error the process ends: a late answer to this order must not be taken for the answer to the next.
+        slot.running = answer.is_ok().then_some(running);
         match answer? {
             Answer::Failed { why } => Err(why),
             answer => Ok(answer),
@@ -73,7 +85,7 @@ struct Running {
 }
 
 impl Running {
-    fn start() -> Result<Self, Missing> {
+    fn start(log: Option<&Path>) -> Result<Self, Missing> {
         let attempt = |error: std::io::Error| Missing::failed("cannot start the witness process", error);
         let mut child = Command::new(std::env::current_exe().map_err(attempt)?)
             .arg(SUBCOMMAND)
@@ -84,7 +96,11 @@ impl Running {
             .spawn()
             .map_err(attempt)?;
         let (orders, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
-        Ok(Self { child, orders, answers, unread: Vec::new() })
+        let mut running = Self { child, orders, answers, unread: Vec::new() };
+        match log {
+            Some(path) => running.ask(&Order::Log { path: path.to_owned() }).map(|_| running),
+            None => Ok(running),
+        }
     }
 
     fn ask(&mut self, order: &Order) -> Result<Answer, Missing> {

@@ -15,6 +15,11 @@ use crate::packets::tally::Tally;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(crate) enum Order {
+    /// Write the log to this file.
+    Log {
+        /// Absolute path.
+        path: PathBuf,
+    },
     /// Capture at these interfaces from now on, and at no others.
     Watch {
         /// The interfaces, each with the file for its frames if frames are kept.

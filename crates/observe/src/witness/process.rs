@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use tracing::{debug, info, warn};
 use wirelab_model::missing::Missing;
 
 use crate::witness::connections::Connections;
@@ -19,9 +20,10 @@ use crate::witness::watch::{SETTLING, Watch};
 use crate::witness::{Answer, Order, Transports};
 
 /// Runs `wirelab witness`. The process must have one thread, because only such a process may enter a user namespace.
-pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
+/// `keep_log` opens its log.
+pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write, keep_log: &dyn Fn(&Path)) -> ExitCode {
     end_with_wirelab();
-    let mut state = State::default();
+    let mut state = State { interfaces: Vec::new(), connections: Vec::new(), keep_log };
     let mut unread = Vec::new();
     loop {
         match state.wait(orders) {
@@ -34,7 +36,10 @@ pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
                         let answer = serde_json::from_slice(&line)
                             .map_err(|error| Missing::failed("reading an order", error))
                             .and_then(|order| state.execute(order))
-                            .unwrap_or_else(|why| Answer::Failed { why });
+                            .unwrap_or_else(|why| {
+                                warn!(%why, "order failed");
+                                Answer::Failed { why }
+                            });
                         // If wirelab has ended, nothing reads the answer; the end of input then ends this process, too.
                         let _ = serde_json::to_writer(&mut *answers, &answer);
                         let _ = answers.write_all(b"\n").and_then(|()| answers.flush());
@@ -63,17 +68,19 @@ fn read(orders: BorrowedFd<'_>, unread: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The active watches.
-#[derive(Default)]
-struct State {
+struct State<'a> {
     /// The watched interfaces, or why the watch could not start.
     interfaces: Vec<Result<Watch, Missing>>,
     connections: Vec<Connections>,
+    keep_log: &'a dyn Fn(&Path),
 }
 
-impl State {
+impl State<'_> {
     fn execute(&mut self, order: Order) -> Result<Answer, Missing> {
         match order {
+            Order::Log { path } => (self.keep_log)(&path),
             Order::Watch { vantages } => {
+                info!(interfaces = vantages.len(), "watching packets");
                 self.interfaces.clear();
                 for (vantage, capture) in vantages {
                     enter(vantage.owner.as_deref())?;
@@ -90,10 +97,12 @@ impl State {
             }
             Order::Collect => {
                 self.settle();
+                info!("collecting packets");
                 let tallies = self.interfaces.drain(..).map(|watch| watch.and_then(Watch::finish)).collect();
                 return Ok(Answer::Collected { tallies });
             }
             Order::WatchConnections { namespaces, owner } => {
+                debug!(namespaces = namespaces.len(), "watching connections");
                 self.connections.clear();
                 enter(owner.as_deref())?;
                 for namespace in &namespaces {
@@ -104,6 +113,7 @@ impl State {
             }
             Order::EndConnections => self.connections.iter_mut().try_for_each(Connections::end)?,
             Order::CollectConnections { sought } => {
+                info!("collecting connections");
                 let parts =
                     self.connections.drain(..).zip(&sought).map(|(connections, sought)| connections.finish(sought));
                 let parts: Vec<_> = parts.collect::<Result<_, _>>()?;

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     // The tests start this program in other roles; a role comes before the arguments of the harness.
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
-        Some(witness::SUBCOMMAND) => return witness::main(std::io::stdin().as_fd(), &mut std::io::stdout()),
+        Some(witness::SUBCOMMAND) => return witness::main(std::io::stdin().as_fd(), &mut std::io::stdout(), &|_| ()),
         Some("play-host") => return packets::host(),
         Some("play-account") => accounts::work(&arguments.next().expect("a kind of work")),
         Some("play-calls") => syscalls::work(),

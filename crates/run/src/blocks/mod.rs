@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tracing::{debug, error, info, info_span, warn};
-use wirelab_lab::{Beside, Lab, LabError, Preparation, PreparedLab, Role, refuses_unknown_protocol};
+use wirelab_lab::{Beside, Guard, Lab, LabError, Preparation, PreparedLab, Role, guard, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::{Cell, Plan, Trial};
 use wirelab_model::study::Artifact;
-use wirelab_observe::Witness;
+use wirelab_observe::{Witness, witness};
 use wirelab_plan::{PlantedTrial, polite};
 
 pub use crate::blocks::each::{Blocks, each_block};
@@ -337,6 +337,10 @@ impl Session<'_> {
         let metrics = exporter::port(&self.run.manifest).map(|port| (&*sockets, port));
         let folder = work.parent().unwrap_or(&work);
         let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
+        if let Some(guard) = Guard::shared() {
+            guard.log_at(&preparation.log_of(guard::SUBCOMMAND)).map_err(lost)?;
+        }
+        self.witness.log_at(preparation.log_of(witness::SUBCOMMAND));
         let lab = lab.prepare(&preparation).map_err(refused)?;
         let addresses: Vec<_> = addresses(plan, lab.as_ref())?.into_iter().collect();
         let hosts =
