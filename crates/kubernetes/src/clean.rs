@@ -33,15 +33,15 @@ pub enum Fate {
     Going,
 }
 
-/// Every namespace of a run in the cluster.
+/// Every namespace of a run in the cluster; `None` if no cluster is configured.
 ///
 /// # Errors
-/// If no cluster can be reached, or it refuses.
-pub fn find() -> Result<Vec<Left>, LabError> {
-    let cluster = Cluster::connect()?;
+/// If the configured cluster cannot be reached, or it refuses.
+pub fn find() -> Result<Option<Vec<Left>>, LabError> {
+    let Some(cluster) = Cluster::connect_if_configured()? else { return Ok(None) };
     let api: Api<Namespace> = Api::all(cluster.client.clone());
     let all = cluster.ask("listing the namespaces of wirelab", api.list(&ListParams::default().labels(&ours())))?;
-    Ok(all.items.iter().filter_map(left).collect())
+    Ok(Some(all.items.iter().filter_map(left).collect()))
 }
 
 /// Removes a namespace and everything in it.

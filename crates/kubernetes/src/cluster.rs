@@ -1,8 +1,11 @@
 //! The connection to the cluster: requests, time-outs, and remedies for refused requests.
 
+use std::error::Error;
+use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use kube::config::{InferConfigError, KubeconfigError};
 use kube::{Client, Config};
 use tokio::runtime::{Builder, Runtime};
 
@@ -37,15 +40,25 @@ impl Cluster {
     /// # Errors
     /// If there is no configuration, or the cluster cannot be reached; the message names the remedy.
     pub(crate) fn connect() -> Result<Self, LabError> {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("kubernetes").build().map_err(
-                |error| LabError::cluster("cannot start the thread that talks to the cluster").because(error),
-            )?;
-        let mut config = runtime.block_on(Config::infer()).map_err(|error| {
-            LabError::cluster("there is no cluster").because(error).remedy(
-                "name a kubeconfig file in KUBECONFIG, or have one at ~/.kube/config, and try `kubectl get nodes` with it",
-            )
-        })?;
+        let runtime = runtime()?;
+        let config = runtime.block_on(Config::infer()).map_err(no_cluster)?;
+        Self::reach(runtime, config)
+    }
+
+    /// Connects like [`Cluster::connect`]; `None` if no cluster is configured.
+    ///
+    /// # Errors
+    /// If a configuration cannot be used, or its cluster cannot be reached; the message names the remedy.
+    pub(crate) fn connect_if_configured() -> Result<Option<Self>, LabError> {
+        let runtime = runtime()?;
+        match runtime.block_on(Config::infer()) {
+            Ok(config) => Self::reach(runtime, config).map(Some),
+            Err(error) if is_unconfigured(&error) => Ok(None),
+            Err(error) => Err(no_cluster(error)),
+        }
+    }
+
+    fn reach(runtime: Runtime, mut config: Config) -> Result<Self, LabError> {
         // A trial may send nothing for any length of time.
         config.read_timeout = None;
         config.connect_timeout = Some(REACHING);
@@ -109,6 +122,31 @@ impl Cluster {
     }
 }
 
+fn runtime() -> Result<Runtime, LabError> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("kubernetes").build();
+    runtime.map_err(|error| LabError::cluster("cannot start the thread that talks to the cluster").because(error))
+}
+
+fn no_cluster(error: InferConfigError) -> LabError {
+    LabError::cluster("there is no cluster").because(error).remedy(
+        "name a kubeconfig file in KUBECONFIG, or have one at ~/.kube/config, and try `kubectl get nodes` with it",
+    )
+}
+
+/// Whether nothing names a cluster: no kubeconfig at the usual place and none in `KUBECONFIG`, and wirelab does not run
+/// in a pod.
+fn is_unconfigured(error: &InferConfigError) -> bool {
+    let is_named = |variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    if is_named("KUBECONFIG") || is_named("KUBERNETES_SERVICE_HOST") {
+        return false;
+    }
+    match error.source().and_then(|source| source.downcast_ref()) {
+        Some(KubeconfigError::FindPath) => true,
+        Some(KubeconfigError::ReadConfig(error, _)) => error.kind() == ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
 /// The error of a request, with the remedy.
 fn refusal(attempt: &str, error: &kube::Error) -> LabError {
     let kube::Error::Api(status) = error else {
@@ -128,7 +166,7 @@ fn refusal(attempt: &str, error: &kube::Error) -> LabError {
 }
 
 /// An error with its causes, which contain the reason.
-fn with_causes(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -45,7 +45,9 @@ pub fn labs(args: &LabsArgs) -> Result {
 
 /// Removes the namespaces of ended runs; with `dry_run` lists them only.
 fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
-    let found = clean::find().map_err(Failure::failed)?;
+    let Some(found) = clean::find().map_err(Failure::failed)? else {
+        return if as_json { print_json(&json!([])) } else { print("no cluster is configured, so none was cleaned\n") };
+    };
     let is_left = |left: &Left| match left.fate {
         Fate::Left => true,
         Fate::Elsewhere(_) => other_machines,

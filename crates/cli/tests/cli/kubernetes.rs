@@ -79,6 +79,22 @@ fn a_study_runs_in_pods_in_short() {
     every_protocol_runs_near_and_far_through_a_service_and_by_name();
 }
 
+#[test]
+fn without_a_cluster_there_is_nothing_to_clean_and_a_wrong_configuration_is_named() {
+    let home = tempdir().unwrap();
+    let clean = |kubeconfig: &str, args: &[&str]| {
+        let mut command = wirelab(home.path(), &[&["labs", "clean"], args].concat());
+        command.env("HOME", home.path()).env("KUBECONFIG", kubeconfig).env_remove("KUBERNETES_SERVICE_HOST");
+        said(command.output().unwrap())
+    };
+    assert_eq!(clean("", &[]).with_status(0).out, "no cluster is configured, so none was cleaned\n");
+    assert_eq!(clean("", &["--json"]).with_status(0).out, "[]\n");
+    clean("nowhere", &[]).with_status(1).complains(&["there is no cluster", "nowhere", "KUBECONFIG"]);
+    fs::create_dir(home.path().join(".kube")).unwrap();
+    fs::write(home.path().join(".kube/config"), "kind: [").unwrap();
+    clean("", &[]).with_status(1).complains(&["there is no cluster"]);
+}
+
 /// A folder with the study.
 fn folder() -> TempDir {
     let folder = tempdir().unwrap();
