@@ -87,7 +87,7 @@ test-cluster: ## the tests that need this cluster (root; installs packages; buil
 test-pages: setup ## compare browsers' first bytes with the round trips of handshakes (a quiet machine, some minutes)
 	$(CARGO) test --release --locked -p wirelab --test physics -- --ignored pages::
 
-test-quiet: setup ## what only a quiet machine can show: rates above 100 Mbit/s, and test-pages (some minutes; before releases)
+test-quiet: setup ## what needs a quiet machine or minutes: high rates, all links, a million requests, test-pages (before releases)
 	$(CARGO) test --release --locked --workspace --test physics -- --ignored
 
 check-browsertime: build ## compare load events of wirelab and browsertime (root; a quiet machine; a quarter of an hour)

@@ -159,6 +159,21 @@ fn a_crate_has_two_test_programs_at_most() {
 }
 
 #[test]
+fn programs_called_physics_list_all_of_their_tests() {
+    // Their harness is not that of the compiler, which would drop a function with this attribute.
+    for folder in fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("tests/physics"))
+    {
+        if !folder.exists() {
+            continue;
+        }
+        for (path, text) in files(&folder, ".rs") {
+            let dropped = text.lines().any(|line| line.trim() == "#[test]");
+            assert!(!dropped, "{}: `tests()` lists tests, as `test!(name)`", path.display());
+        }
+    }
+}
+
+#[test]
 fn no_file_is_longer_than_800_lines() {
     for folder in ["crates", "endpoints", "tests"] {
         for ending in [".rs", ".py", ".sh", ".html", ".css"] {

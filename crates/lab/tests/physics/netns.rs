@@ -15,6 +15,7 @@ use wirelab_testkit::{Skip, skip, skip_part, test};
 pub fn tests() -> Vec<Test> {
     vec![
         test!(the_round_trip_is_the_configured_one_from_1_to_600_ms).retries(2),
+        test!(further_links_between_the_extremes_have_their_properties).quiet(),
         test!(the_rate_is_the_configured_one_from_1_to_100_mbit_per_s).retries(2),
         test!(the_rate_is_the_configured_one_from_300_to_500_mbit_per_s).quiet(),
         test!(losses_are_those_of_chance).retries(2),
@@ -63,6 +64,20 @@ fn the_round_trip_is_the_configured_one_from_1_to_600_ms() {
     let Some(mut lab) = network() else { return };
     for ms in [1, 50, 600] {
         obeys(&mut lab, Link { round_trip: Span::from_millis(ms), ..Link::wire() });
+    }
+}
+
+/// The links between the extremes that other tests measure.
+fn further_links_between_the_extremes_have_their_properties() {
+    let Some(mut lab) = network() else { return };
+    let wire = Link::wire();
+    let round_trips = [2, 10, 200].map(|ms| Link { round_trip: Span::from_millis(ms), ..wire });
+    let rate = Link { round_trip: Span::from_millis(10), rate: Some(BitRate(10_000_000)), ..wire };
+    let loss = Link { round_trip: Span::from_millis(5), loss: Share(0.02), loss_burst: 1.0, ..wire };
+    let mtus = [1450, 1500].map(|mtu| Link { round_trip: Span::from_millis(2), mtu, ..wire });
+    for link in round_trips.into_iter().chain([rate, loss]).chain(mtus) {
+        let reading = obeys(&mut lab, link);
+        assert!(reading.is_none_or(|reading| reading.mtu == link.mtu), "{link:?}: {reading:?}");
     }
 }
 
