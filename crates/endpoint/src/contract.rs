@@ -22,6 +22,7 @@ use crate::exporter::Exporter;
 use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
+use crate::stderr::write_line;
 
 /// Time limit for a stopping server to close its connections.
 const CLOSE_LIMIT: Duration = Duration::from_millis(500);
@@ -161,10 +162,11 @@ fn try_request(
     control.word(Command::Finish)?;
     let outcome = control.finish()?;
     if let Some(Failure { kind, message }) = &outcome.first_failure {
-        eprintln!("the first request that failed: {kind}: {message}");
+        write_line(format_args!("the first request that failed: {kind}: {message}"));
     }
     if outcome.sent_again > 0 {
-        eprintln!("{} requests went on a new connection after a GOAWAY of the server", outcome.sent_again);
+        let count = outcome.sent_again;
+        write_line(format_args!("{count} requests went on a new connection after a GOAWAY of the server"));
     }
     outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();
@@ -240,7 +242,7 @@ impl<W: Write> Output<W> {
             Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
         };
         if let Err(error) = self.say(&event) {
-            eprintln!("{error} ({event:?})");
+            write_line(format_args!("{error} ({event:?})"));
         }
         status
     }

@@ -1,4 +1,4 @@
-//! The description of the built-in endpoint.
+//! The descriptions of the endpoints in this crate.
 
 use wirelab_contract::CONTRACT_VERSION;
 use wirelab_contract::endpoint::{Description, Role};
@@ -19,8 +19,15 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 /// The output of `wirelab endpoint describe`.
 #[must_use]
 pub fn describe() -> Description {
-    let role = || Role {
-        protocols: Protocol::ALL.to_vec(),
+    let role = || role(&Protocol::ALL);
+    let client = Role { own_requests: true, ..role() };
+    Description { server: Some(role()), client: Some(client), ..without_roles(NAME, &LIBRARIES) }
+}
+
+/// A role with these protocols and every feature of the contract.
+pub(crate) fn role(protocols: &[Protocol]) -> Role {
+    Role {
+        protocols: protocols.to_vec(),
         features: vec![
             Feature::Files,
             Feature::Pages,
@@ -32,15 +39,20 @@ pub fn describe() -> Description {
         ],
         exposition: true,
         own_requests: false,
-    };
+    }
+}
+
+/// The description of an endpoint that measures these libraries, still without a role.
+pub(crate) fn without_roles(name: &str, libraries: &[&str]) -> Description {
+    let versions: Vec<_> = libraries.iter().map(|library| version(LOCK, library)).collect();
     Description {
         contract: CONTRACT_VERSION,
-        name: NAME.to_owned(),
-        library: LIBRARIES.join(", "),
-        version: LIBRARIES.map(|library| version(LOCK, library)).join(", "),
+        name: name.to_owned(),
+        library: libraries.join(", "),
+        version: versions.join(", "),
         language: "Rust".to_owned(),
-        server: Some(role()),
-        client: Some(Role { own_requests: true, ..role() }),
+        server: None,
+        client: None,
         sidecar: None,
         control_plane: None,
     }

@@ -2,17 +2,15 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 
-use wirelab_contract::CONTRACT_VERSION;
-use wirelab_contract::endpoint::{Description, Role};
+use wirelab_contract::endpoint::Description;
 use wirelab_contract::protocol::Protocol;
-use wirelab_contract::spec::Feature;
 use wirelab_engine::http1::Http1;
 use wirelab_engine::http2::Http2;
 use wirelab_engine::stream::StreamDialer;
 
 use crate::client::Driver;
 use crate::contract;
-use crate::lock_file::version;
+use crate::describe::{role, without_roles};
 use crate::refusal::Refusal;
 
 /// The name of the endpoint.
@@ -21,37 +19,11 @@ pub const NAME: &str = "engine";
 /// The protocols of its client.
 const PROTOCOLS: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
 
-/// The libraries do not report their versions, so this build's lock file provides them.
-const LOCK: &str = include_str!("../../../Cargo.lock");
-
 /// What `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
-    let libraries = ["wirelab-engine", "httparse", "rustls"];
-    Description {
-        contract: CONTRACT_VERSION,
-        name: NAME.to_owned(),
-        library: libraries.join(", "),
-        version: libraries.map(|library| version(LOCK, library)).join(", "),
-        language: "Rust".to_owned(),
-        server: None,
-        client: Some(Role {
-            protocols: PROTOCOLS.to_vec(),
-            features: vec![
-                Feature::Files,
-                Feature::Pages,
-                Feature::Echo,
-                Feature::Bytes,
-                Feature::Delay,
-                Feature::Redirect,
-                Feature::Heron,
-            ],
-            exposition: true,
-            own_requests: false,
-        }),
-        sidecar: None,
-        control_plane: None,
-    }
+    let client = Some(role(&PROTOCOLS));
+    Description { client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls"]) }
 }
 
 /// Runs the client. Returns the exit status after the results are written.

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wirelab_contract::exposition::{Exposed, Exposition};
 
 use crate::refusal::Refusal;
+use crate::stderr::write_line;
 
 /// Reads the counters.
 type Counts = Arc<dyn Fn() -> Exposed + Send + Sync>;
@@ -64,7 +65,8 @@ impl Drop for Exporter {
         let last = Exposed { connections: counts.connections.map(|_| 0), ..counts };
         let left = leave(&self.exposition.last(), &text(&last));
         if let Err(error) = left.and_then(|()| fs::remove_file(&self.exposition.socket)) {
-            eprintln!("writing the last counters to {}: {error}", self.exposition.socket.display());
+            let socket = self.exposition.socket.display();
+            write_line(format_args!("writing the last counters to {socket}: {error}"));
         }
     }
 }

@@ -51,6 +51,7 @@ mod quic_tokens;
 mod raw;
 mod raw_stream;
 mod server;
+mod stderr;
 #[cfg(feature = "builtin")]
 mod udp_message;
 pub mod udp_socket;
@@ -65,7 +66,7 @@ pub use own_server::{describe_own_server, run_own_server};
 pub use refusal::{Failure, Refusal};
 
 #[cfg(feature = "rustls")]
-pub use wirelab_engine::tls;
+use wirelab_engine::tls;
 use wirelab_engine::{accounts as transport_accounts, file_limit, payload, reading as transport_reading, refusal};
 #[cfg(feature = "builtin")]
 use wirelab_engine::{http2::windows as http2, socket};

@@ -12,6 +12,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use wirelab_contract::CONTRACT_VERSION;
 use wirelab_contract::endpoint::{Description, Role, UNSUPPORTED_STATUS};
 use wirelab_contract::error_kind::ErrorKind;
@@ -21,19 +24,20 @@ use wirelab_contract::spec::ServerSpec;
 
 use crate::contract::read_spec;
 use crate::refusal::{Failure, Refusal};
+use crate::stderr::write_line;
 
 /// Time limit for the program to listen; below that of wirelab for an endpoint's `ready`, so that this message is
 /// shown.
 const LISTEN_LIMIT: Duration = Duration::from_secs(25);
 
-/// Interval between two looks at the listening ports.
+/// Interval between two looks at the listening ports, for which the kernel has no event.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Interval between two looks at the running program; each costs microseconds of the server's processor time.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
 
 /// Time between the request to end and the kill.
-const END_LIMIT: Duration = Duration::from_secs(3);
+const END_LIMIT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// The description of a program of this name. It claims every HTTP version and raw transport: only the user knows.
 #[must_use]
@@ -62,7 +66,7 @@ pub fn run_own_server(words: &[String], spec_text: &str) -> i32 {
         Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
     };
     if let Err(error) = say(&event) {
-        eprintln!("{error} ({event:?})");
+        write_line(format_args!("{error} ({event:?})"));
     }
     status
 }
@@ -198,11 +202,12 @@ impl Program {
 
     /// Asks the program to end, and kills it if it does not.
     fn end(&mut self) {
-        // SAFETY: kill(2) touches no memory. The child is not reaped yet, so its number is not in use again.
-        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
-        let deadline = Instant::now() + END_LIMIT;
-        while Instant::now() < deadline && matches!(self.0.try_wait(), Ok(None)) {
-            std::thread::sleep(LOOK_EVERY);
+        let program = Pid::from_child(&self.0);
+        if kill_process(program, Signal::TERM).is_ok()
+            && let Ok(pidfd) = pidfd_open(program, PidfdFlags::empty())
+        {
+            // Becomes readable at the end of the program. After an error, drop kills the program at once.
+            let _ = retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&END_LIMIT)));
         }
     }
 }

@@ -81,17 +81,18 @@ pub use crate::refusal::{Failure, Refusal};
 #[cfg(feature = "h3")]
 pub use crate::server::h3_connection;
 pub use crate::server::{Bound, Reply, Site, Stop};
-#[cfg(feature = "rustls")]
-pub use crate::tls;
 pub use crate::transport_accounts::{Account, Accounts, Meter};
 pub use crate::transport_reading::Reading;
 pub use crate::udp_socket;
 pub use crate::wait::{Timer, until};
 pub use wirelab_contract::event::Configured;
 pub use wirelab_contract::spec::{ClientSpec, ServerSpec};
+#[cfg(feature = "rustls")]
+pub use wirelab_engine::tls;
 
 use crate::client::Driver;
 use crate::contract::{self, Binding};
+use crate::stderr::write_line;
 
 type Binder = Box<dyn Fn(ServerSpec, Arc<Site>, Stop) -> Binding>;
 
@@ -170,7 +171,7 @@ impl Program {
             ["server", "--spec", path] => with_spec(path, |text| self.serve(text, stdin(), io::stdout())),
             ["client", "--spec", path] => with_spec(path, |text| self.request(text, stdin(), io::stdout())),
             _ => {
-                eprintln!("usage: {} describe | server --spec FILE | client --spec FILE", self.name);
+                write_line(format_args!("usage: {} describe | server --spec FILE | client --spec FILE", self.name));
                 return ExitCode::from(2);
             }
         };
@@ -178,13 +179,12 @@ impl Program {
     }
 
     fn describe(&self) -> i32 {
-        match serde_json::to_string_pretty(&self.description()) {
-            Ok(text) => {
-                println!("{text}");
-                0
-            }
+        let mut output = io::stdout().lock();
+        let written = serde_json::to_writer_pretty(&mut output, &self.description()).map_err(io::Error::from);
+        match written.and_then(|()| writeln!(output)) {
+            Ok(()) => 0,
             Err(error) => {
-                eprintln!("writing the description: {error}");
+                write_line(format_args!("writing the description: {error}"));
                 1
             }
         }
@@ -228,7 +228,11 @@ fn with_spec(path: &str, run: impl FnOnce(&str) -> i32) -> i32 {
         Err(error) => {
             let kind = wirelab_contract::error_kind::ErrorKind::Other;
             let event = Event::Error { kind, message: format!("reading the spec {path}: {error}") };
-            println!("{}", serde_json::to_string(&event).unwrap_or_default());
+            let mut output = io::stdout().lock();
+            let written = serde_json::to_writer(&mut output, &event).map_err(io::Error::from);
+            if let Err(error) = written.and_then(|()| writeln!(output)) {
+                write_line(format_args!("{error} ({event:?})"));
+            }
             1
         }
     }

@@ -19,6 +19,7 @@ use crate::quic_tokens::OneUse;
 use crate::raw_stream;
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
+use crate::stderr::write_line;
 use crate::tls;
 use crate::transport_accounts::Accounts;
 
@@ -103,7 +104,7 @@ impl Reception {
             }
             Err(refusal) => {
                 // Without the requested log the connection would differ from the specified one.
-                eprintln!("refusing a connection: {refusal}");
+                write_line(format_args!("refusing a connection: {refusal}"));
                 incoming.refuse();
                 return None;
             }

@@ -24,6 +24,7 @@ use crate::server::early::EarlyStream;
 use crate::server::http::HttpServer;
 use crate::server::{Bound, Site, Stop, http2_pages};
 use crate::socket::TcpOptions;
+use crate::stderr::write_line;
 use crate::transport_accounts::Accounts;
 use crate::{tls, wait};
 
@@ -120,7 +121,7 @@ async fn accept(
                     tokio::spawn(serve(connection, security.clone(), application.clone(), Arc::clone(&site)));
                 }
                 Err(error) => {
-                    eprintln!("accepting a connection: {error}");
+                    write_line(format_args!("accepting a connection: {error}"));
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
