@@ -55,7 +55,7 @@ report() { # NAME COMMAND...
 }
 run() { # ARGUMENTS of wirelab run
   local runs
-  runs=$(mktemp -d "$site/run-XXXXXX")
+  runs=$(mktemp --directory --tmpdir="$site")
   "$wirelab" run "$@" --quiet --out "$runs" >/dev/null
   "$wirelab" report --out "$runs" --format html
   rm -rf "$runs"

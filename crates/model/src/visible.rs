@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-/// The text with each control character as `\uXXXX`, except line feeds and tabs. Marks that change the direction of
-/// text count as control characters. The result stays valid JSON if the text is.
+/// The text with each control character as `\u` and four hexadecimal digits, except line feeds and tabs. Marks that
+/// change the direction of text count as control characters. The result stays valid JSON if the text is.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if text.chars().any(controls) { filtered(text, |_| 0) } else { text.into() }

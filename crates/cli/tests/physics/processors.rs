@@ -74,6 +74,7 @@ fn processes_run_where_the_trial_confines_them() {
         let run = scope.spawn(|| run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0));
         while !run.is_finished() {
             seen.extend(running(path.to_str().unwrap()));
+            // Processes start and end meanwhile, without an event for this test: each look sees those of its moment.
             thread::sleep(Duration::from_millis(5));
         }
         run.join().unwrap();

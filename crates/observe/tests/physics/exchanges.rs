@@ -14,7 +14,8 @@ pub fn tests() -> Vec<Test> {
     vec![test!(each_request_with_a_response_is_counted_once_and_its_time_lies_within_the_clients)]
 }
 
-/// The server answers each byte after this time, so that no request is answered before it has left.
+/// The server answers each byte after this time, so that no request is answered before it has left. The kernel measures
+/// this time, and the test asserts it as the lower bound.
 const DELAY: Duration = Duration::from_millis(2);
 
 /// Starts a server on a thread; returns its port.
