@@ -36,8 +36,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::PostParams;
-use wirelab_model::network::CLUSTER_LAB;
+use wirelab_model::network::{Network, PLACEMENTS};
 use wirelab_model::plan::Job;
+use wirelab_model::settings::Settings;
 use wirelab_model::warning::Warning;
 
 use crate::cluster::Cluster;
@@ -55,12 +56,17 @@ pub use rights::{lacking, rbac};
 
 /// The lab's entry in `wirelab labs`.
 pub static INFO: LabInfo = LabInfo {
-    name: CLUSTER_LAB,
+    name: "kubernetes",
     summary: "Client and servers in pods of the Kubernetes cluster that the kubeconfig reaches, on one node, in one zone or in two.",
     needs: Some(
         "a kubeconfig, the rights that `wirelab labs rbac` prints, and an image of wirelab that the nodes can get",
     ),
     starts_endpoints: true,
+    defaults: || Settings {
+        network: Some(Network::Overlay),
+        placement: Some(PLACEMENTS[0].to_owned()),
+        ..Settings::default()
+    },
     supports: |job| servers(job).map(drop),
     open: |program| Ok(Box::new(Kubernetes::start(program)?)),
 };

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wirelab_model::plan::{Job, OwnServers, Target, Trial};
+use wirelab_model::settings::Settings;
 use wirelab_model::site::Site;
 
 use crate::guard::Guard;
@@ -19,6 +20,7 @@ pub static INFO: LabInfo = LabInfo {
     summary: "The client on this machine, servers that are not started here: the pages that `site` names, by their URLs.",
     needs: None,
     starts_endpoints: true,
+    defaults: Settings::default,
     supports: |job| site(job).map(drop),
     open: |program| Ok(Box::new(Internet::start(program)?)),
 };

@@ -36,6 +36,7 @@ use wirelab_model::metric::Side;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
 pub use wirelab_model::reason::ExitStatus;
+use wirelab_model::settings::Settings;
 pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
@@ -66,6 +67,8 @@ pub struct LabInfo {
     pub needs: Option<&'static str>,
     /// Whether the lab executes endpoints. If not, any name is an endpoint, and none is asked to describe itself.
     pub starts_endpoints: bool,
+    /// Settings that the lab sets if the study does not.
+    pub defaults: fn() -> Settings,
     /// Whether the lab supports a job, regardless of machine or cluster; the error says what to change.
     pub supports: fn(&Job) -> Result<(), LabError>,
     /// Opens the lab. Takes wirelab's executable, which the lab starts for helper processes such as the guard.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use wirelab_model::network::Network;
 use wirelab_model::plan::{Course, Job, Trial};
+use wirelab_model::settings::Settings;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
@@ -19,6 +20,7 @@ pub static INFO: LabInfo = LabInfo {
     summary: "Client and server on this machine, joined by its loopback interface (127.0.0.1).",
     needs: None,
     starts_endpoints: true,
+    defaults: Settings::default,
     supports: |job| addresses(job).map(drop),
     open: |program| Ok(Box::new(Loopback::start(program)?)),
 };

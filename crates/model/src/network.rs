@@ -37,9 +37,6 @@ pub enum Address {
     NodePort,
 }
 
-/// Name of the lab whose hosts are pods of a real cluster; its default is an overlay and one node.
-pub const CLUSTER_LAB: &str = "kubernetes";
-
 /// Value of the setting `mesh` for the Linkerd mesh of a cluster, in place of a sidecar endpoint.
 pub const LINKERD: &str = "linkerd";
 

@@ -72,7 +72,7 @@ pub use every::{Candidate, INSTALLED, takes_installed, with_installed};
 pub use installed::only_installed;
 pub use job::job;
 pub use limits::{MAX_CELLS, MAX_TEXT};
-pub use matrix::plan;
+pub use matrix::{plan, plan_in};
 pub use order::block;
 pub use parse::{parse, read};
 pub use placed::placed;

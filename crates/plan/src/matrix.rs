@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use wirelab_model::network::{CLUSTER_LAB, Network, PLACEMENTS};
 use wirelab_model::plan::{Cell, Comparison, Plan};
 use wirelab_model::settings::{Exchange, Settings};
 use wirelab_model::study::Study;
@@ -18,10 +17,18 @@ use crate::locate::steps;
 use crate::own::with_requests;
 use crate::{sample_size, timeline};
 
+/// The plan of a study whose lab has no defaults of its own; see [`plan_in`].
+///
+/// # Errors
+/// As [`plan_in`].
+pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
+    plan_in(study, &Settings::default())
+}
+
 /// Makes the plan of a study with preset and command line applied ([`resolve`](crate::resolve())).
 ///
 /// - Cells: the full factorial of the factors in file order; the last factor changes fastest. Cells that match
-///   `exclude` are omitted. The settings of the workload, of the levels and of `adjust` apply in this order.
+///   `exclude` are omitted. The defaults of the lab and the settings of the workload, of the levels and of `adjust` apply in this order.
 /// - A/A twins: every baseline cell occurs a second time, after all other cells. Each combination of the other
 ///   factors thus has a pair of identical cells, whose difference is noise.
 /// - Comparisons: every cell with the baseline cell of equal other levels, then the A/A pairs.
@@ -31,9 +38,9 @@ use crate::{sample_size, timeline};
 /// # Errors
 /// If the study is invalid (as [`parse`](crate::parse()) checks), if a combination of levels contradicts itself, or
 /// if no cell or no baseline cell is left.
-pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
+pub fn plan_in(study: &Study, defaults: &Settings) -> Result<(Plan, Vec<Warning>), StudyError> {
     check::resolved(study)?;
-    let mut cells = cells(study)?;
+    let mut cells = cells(study, defaults.overlaid(&study.workload))?;
     if cells.is_empty() {
         return Err(StudyError::new("the exclusions leave no cell").at_key(steps!["exclude"]));
     }
@@ -71,19 +78,9 @@ pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
 /// Levels by factor, level numbers in factor order, and settings.
 type Combination = (IndexMap<String, String>, Vec<usize>, Settings);
 
-/// Settings that all cells start from. Labs with pods have their own defaults.
-fn workload(study: &Study) -> Settings {
-    let mut settings = study.workload.clone();
-    if study.lab == CLUSTER_LAB {
-        settings.network.get_or_insert(Network::Overlay);
-        settings.placement.get_or_insert_with(|| PLACEMENTS[0].to_owned());
-    }
-    settings
-}
-
-/// All combinations of levels that are not excluded.
-fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
-    let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), workload(study))];
+/// All combinations of levels that are not excluded. Their settings start from those of the workload.
+fn cells(study: &Study, workload: Settings) -> Result<Vec<Cell>, StudyError> {
+    let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), workload)];
     for (name, factor) in &study.factors {
         let levels = factor::levels(name, factor).map_err(|error| error.at(steps!["factors", name]))?;
         let mut longer = Vec::with_capacity(combinations.len() * levels.len());

@@ -5,23 +5,25 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use wirelab_model::plan::{Cell, Job, Plan};
 use wirelab_model::selector::Selector;
+use wirelab_model::settings::Settings;
 use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
 
 use crate::error::StudyError;
-use crate::matrix::plan;
+use crate::matrix::plan_in;
 
-/// Plans a study for its lab. Returns the plan, the study without unsupported cells, and a warning for each reason.
+/// Plans a study for its lab, which has these defaults of settings. Returns the plan, the study without unsupported cells, and a warning for each reason.
 /// `refuses` returns the reason why the lab cannot run a job, or `None`. If the remaining cells allow no comparison
 /// with the baseline, every cell stays: the run must then be refused, not reduced.
 ///
 /// # Errors
-/// As [`plan`].
+/// As [`plan_in`].
 pub fn placed(
     mut study: Study,
+    defaults: &Settings,
     refuses: &dyn Fn(&Job) -> Option<String>,
 ) -> Result<(Study, Plan, Vec<Warning>), StudyError> {
-    let (whole, warnings) = plan(&study)?;
+    let (whole, warnings) = plan_in(&study, defaults)?;
     let refused: Vec<_> = whole.cells.iter().map(|cell| refuses(&cell.job)).collect();
     let cells = || whole.cells.iter().zip(&refused);
     if refused.iter().all(Option::is_none) || !compares(&study, cells()) {
@@ -32,7 +34,7 @@ pub fn placed(
         reasons.entry(why).or_default().push(selector.to_string());
         study.exclude.push(selector);
     }
-    let (smaller, warnings) = plan(&study)?;
+    let (smaller, warnings) = plan_in(&study, defaults)?;
     let lab = &study.lab;
     let left_out =
         reasons.into_iter().map(|(why, cells)| Warning::NoPlace { lab: lab.clone(), cells, why: why.clone() });
@@ -98,7 +100,8 @@ mod tests {
     fn left(refuses: &dyn Fn(&str) -> Option<&'static str>) -> (Vec<String>, Vec<(Vec<String>, String)>) {
         let study = crate::parse(STUDY, "mine.toml").unwrap();
         let words = |job: &Job| format!("{} {}", job.protocol, job.topology.placement);
-        let (study, plan, warnings) = placed(study, &|job| refuses(&words(job)).map(str::to_owned)).unwrap();
+        let (study, plan, warnings) =
+            placed(study, &Settings::default(), &|job| refuses(&words(job)).map(str::to_owned)).unwrap();
         let said = warnings.into_iter().filter_map(|warning| match warning {
             Warning::NoPlace { cells, why, lab } => {
                 assert_eq!(lab, study.lab);

@@ -12,7 +12,7 @@ use wirelab_model::study::Study;
 use crate::args::{StudiesArgs, StudiesCommand};
 use crate::failure::{Failure, Result};
 use crate::output::{print, print_document, print_json};
-use crate::stderr;
+use crate::{labs, stderr};
 
 /// Runs the subcommand.
 pub fn studies(args: &StudiesArgs) -> Result {
@@ -132,7 +132,9 @@ fn list(as_json: bool) -> Result {
 
 fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
     let study = read(name)?.resolve(preset, &[])?;
-    let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    // An unknown lab is refused when it is opened.
+    let defaults = labs::find(&study.lab).map(|lab| (lab.defaults)()).unwrap_or_default();
+    let (plan, _) = wirelab_plan::plan_in(&study, &defaults).map_err(Failure::input)?;
     if as_json {
         return print_json(&plan);
     }

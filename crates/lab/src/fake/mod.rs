@@ -14,6 +14,7 @@ pub use script::{Case, Misbehaviour, Moment, Noise, Script};
 use std::net::{IpAddr, Ipv4Addr};
 
 use wirelab_model::plan::{Course, Job, Trial};
+use wirelab_model::settings::Settings;
 use wirelab_model::spec::ClientSpec;
 use wirelab_model::timeline::Lifetimes;
 
@@ -26,6 +27,7 @@ pub static INFO: LabInfo = LabInfo {
     summary: "No processes and no network: invented samples with realistic noise, to try a study before it costs time.",
     needs: None,
     starts_endpoints: false,
+    defaults: Settings::default,
     supports: |job| addresses(job).map(drop),
     open: |_| Ok(Box::new(Fake::new(Script::plausible()))),
 };

@@ -26,6 +26,7 @@ use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Address, LINKERD, Network as Joined};
 use wirelab_model::plan::{Job, OwnServers, Reach, Trial};
+use wirelab_model::settings::Settings;
 use wirelab_model::timeline::Lifetimes;
 
 use crate::guard::Guard;
@@ -41,6 +42,7 @@ pub static INFO: LabInfo = LabInfo {
     summary: "Client and servers in network namespaces of this machine, joined by an emulated link or as pods of a cluster.",
     needs: Some("Linux with network namespaces, and root or user namespaces"),
     starts_endpoints: true,
+    defaults: Settings::default,
     supports: |job| addresses(job).map(drop),
     open: |program| Ok(Box::new(Netns::start(program)?)),
 };

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use wirelab_model::network::{Network, Servers};
+use wirelab_model::settings::Settings;
 use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
-use wirelab_plan::{block, parse, plan};
+use wirelab_plan::{block, parse, plan, plan_in};
 
 /// A study with factors of these numbers of levels, a baseline, and excluded combinations.
 fn study(levels: &[usize], baseline: usize, exclude: &[Vec<usize>], seed: u64) -> Study {
@@ -182,25 +183,27 @@ fn a_comparison_of_documents_with_echoes_has_a_warning() {
 }
 
 #[test]
-fn in_a_lab_of_pods_the_hosts_are_pods_of_one_node_unless_the_study_says_otherwise() {
-    let job = |lab: &str, workload: &str| {
+fn the_defaults_of_the_lab_apply_unless_the_study_says_otherwise() {
+    let pods =
+        Settings { network: Some(Network::Overlay), placement: Some("same-node".to_owned()), ..Settings::default() };
+    let job = |defaults: &Settings, workload: &str| {
         let text = format!(
-            "name = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nlab = \"{lab}\"\n[workload]\n{workload}\n\
+            "name = \"x\"\ntitle = \"t\"\nquestion = \"q\"\n[workload]\n{workload}\n\
              [factors]\nprotocol = [\"h1\", \"h2\"]\n[compare]\nfactor = \"protocol\"\nbaseline = \"h1\"\n"
         );
-        plan(&parse(&text, "x.toml").unwrap()).unwrap().0.cells.remove(0).job
+        plan_in(&parse(&text, "x.toml").unwrap(), defaults).unwrap().0.cells.remove(0).job
     };
-    let pods = job("kubernetes", "");
+    let plain = job(&pods, "");
     let near = Servers { near: 1, far: 0 };
     assert_eq!(
-        (pods.topology.network, pods.topology.placement.as_str(), pods.servers().unwrap().places),
+        (plain.topology.network, plain.topology.placement.as_str(), plain.servers().unwrap().places),
         (Network::Overlay, "same-node", near)
     );
-    let far = job("kubernetes", "placement = \"other-zone\"");
+    let far = job(&pods, "placement = \"other-zone\"");
     assert_eq!(
         (far.topology.network, far.topology.placement.as_str(), far.servers().unwrap().places),
         (Network::Overlay, "other-zone", Servers::ONE)
     );
-    assert_eq!(job("kubernetes", "network = \"direct\"").topology.network, Network::Direct);
-    assert_eq!(job("loopback", "").topology.network, Network::Direct);
+    assert_eq!(job(&pods, "network = \"direct\"").topology.network, Network::Direct);
+    assert_eq!(job(&Settings::default(), "").topology.network, Network::Direct);
 }

@@ -88,7 +88,8 @@ pub fn resolve(
     let (study, more) = wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, starts_endpoints))?;
     warnings.extend(more);
     let refusal = |job: &Job| (lab?.supports)(job).err().map(|error| error.to_string());
-    let (study, mut plan, more) = wirelab_plan::placed(study, &refusal)?;
+    let defaults = lab.map(|lab| (lab.defaults)()).unwrap_or_default();
+    let (study, mut plan, more) = wirelab_plan::placed(study, &defaults, &refusal)?;
     warnings.extend(more);
     if !may_load {
         polite::remove_twins(&mut plan);
