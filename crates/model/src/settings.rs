@@ -21,6 +21,7 @@ use crate::datagram::DatagramPayload;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
 use crate::page::{MOST_HOSTS, PageName, Priorities};
+use crate::plan::{BUILTIN, ten_minutes};
 use crate::processors::Cpus;
 use crate::protocol::Protocol;
 use crate::queue::Queue;
@@ -37,7 +38,8 @@ pub const MAX_CLIENTS: u32 = 500;
 
 // The ranges are what one machine can run, so that a typing error fails before it fills a disk or runs for a year.
 settings! {
-/// The settings that a study fixes or varies. An absent key takes the default that its comment states.
+/// The settings that a study fixes or varies. An absent key takes its default; the comment states
+/// a default that depends on other settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = with_ranges)]
@@ -45,8 +47,8 @@ pub struct Settings {
     /// The protocol between client and server. Required.
     protocol: Protocol;
     /// The endpoint for both roles. As a level of a factor, `installed` stands for each installed endpoint that
-    /// supports the protocol in that role; the same holds for `server` and `client`. Default: `builtin`.
-    endpoint: String;
+    /// supports the protocol in that role; the same holds for `server` and `client`.
+    endpoint: String = (BUILTIN.to_owned());
     /// The endpoint for the server. Default: `endpoint`.
     server: String where excludes = &[Part::Site];
     /// Your program as the server: the words of its command line, `["./my-server", "--port", "{port}"]`. In the
@@ -60,9 +62,9 @@ pub struct Settings {
     /// Where client and server run; the lab defines the names. In the lab `netns` it is a preset of the emulated link
     /// (`wirelab labs` lists the presets), which the ten keys from `round_trip` on modify. In the lab `kubernetes` it
     /// is the location of the servers relative to the client: `same-node`, `other-node` (or `lan`), `same-zone` (or
-    /// `single-az`) or `other-zone` (or `multi-az`). Default: `local`, which has no link; in the lab `kubernetes`
-    /// `same-node`.
-    placement: String where excludes = &[Part::Site];
+    /// `single-az`) or `other-zone` (or `multi-az`). The placement `local` has no link. The lab
+    /// `kubernetes` sets `same-node` in place of the default.
+    placement: String = ("local".to_owned()) where excludes = &[Part::Site];
     /// Round-trip time of the link: the sum of its delays in both directions. Default: from the placement.
     round_trip: Span where range = Span(0)..=Span::from_secs(10), needs = Part::Link;
     /// Largest deviation of a packet's one-way delay, up or down. Default: from the placement.
@@ -87,9 +89,9 @@ pub struct Settings {
     // largest IP packet.
     mtu: u32 where range = 1280..=65_535, needs = Part::Link;
     /// Network between the hosts of client and servers: `direct`, only the link; or `overlay`, pods on two nodes of a
-    /// Kubernetes cluster, with the link between the nodes and VXLAN on the link. Default: `direct`; in the lab
-    /// `kubernetes` `overlay`, which is the cluster's own network and the only choice.
-    network: Network where excludes = &[Part::Site];
+    /// Kubernetes cluster, with the link between the nodes and VXLAN on the link. The lab
+    /// `kubernetes` sets `overlay`, which is the cluster's own network and the only choice, in place of the default.
+    network: Network = (Network::Direct) where excludes = &[Part::Site];
     /// Whether the hosts' interfaces segment and merge packets and compute checksums (TSO, GSO, GRO, checksum offload).
     /// On an emulated link without an overlay, offloads cannot be on, because the emulator needs packets as a wire
     /// carries them. Default: the kernel's, all on except GRO.
@@ -106,8 +108,8 @@ pub struct Settings {
     /// The processors on which clients and servers run, with their sidecars. `shared`: one processor for both sides, so
     /// that a response time is the sum of both costs; the steadiest. `split`: half of the cores for each side, as on
     /// two machines. `free`: the kernel decides, and may move processes. Or lists: `{ client = "0", server = "1-3" }`.
-    /// In the lab `kubernetes` wirelab does not control processors. Default: `free`.
-    cpus: Cpus;
+    /// In the lab `kubernetes` wirelab does not control processors.
+    cpus: Cpus = (Cpus::default());
     /// The address that clients connect to. `server`: the address of the single server. `service`: one address for all
     /// servers; each connection goes to a random one. `headless`: a name that resolves to all servers, which the client
     /// uses in turn. `node-port` (lab `kubernetes`): a port of a server's node, which stands for all servers. Default:
@@ -141,8 +143,8 @@ pub struct Settings {
     /// `redirect`: GET of an address that redirects to itself; clients do not follow it, so the trial fails. Default:
     /// `files` for HTTP, `echo` for the raw transports, `heron` for gRPC, where it is the only choice.
     exchange: Exchange where excludes = &[Part::Site, Part::Page], harmless = Exchange::Files;
-    /// Size of the response body (and of the request body, for `echo`). Default: `1 KiB`.
-    payload: Size where range = Size(0)..=LARGEST, excludes = &[Part::Site, Part::Page];
+    /// Size of the response body (and of the request body, for `echo`).
+    payload: Size = (Size(1024)) where range = Size(0)..=LARGEST, excludes = &[Part::Site, Part::Page];
     /// A page to load with all its resources, in place of one document. The client must be a browser; `requests` counts
     /// loads, all cold (default: 1); `request_timeout` is the deadline of a load. Pages of wirelab:
     /// `small-10`, `small-20`, `small-50`, `small-100`, `medium-10`, `medium-20`, `medium-50`, `medium-100`,
@@ -156,8 +158,8 @@ pub struct Settings {
     /// `1`.
     hosts: u32 where range = 1..=MOST_HOSTS, needs = Part::Page;
     /// Time that the server waits before its response, for `exchange = "delay"`; with `page`, before the response with
-    /// the page's document, as if it had to generate the document. Default: `0 ms`.
-    delay: Span where range = Span(0)..=DAY;
+    /// the page's document, as if it had to generate the document.
+    delay: Span = (Span(0)) where range = Span(0)..=DAY;
     /// With `page`: whether the server sends a response 103 (Early Hints) as soon as the request for the page's
     /// document arrives; the document follows after `delay`. The hints are links to the page's style sheets, scripts
     /// and fonts, or, in their absence, to the first six images. Both `true` and `false` allow browsers to cache files.
@@ -171,16 +173,16 @@ pub struct Settings {
     /// Number of clients that share the workload, all started at the same moment: separate processes, in the lab
     /// `kubernetes` separate pods. `workers`, `rate`, `requests`, `warm_up` and `connections` are totals over all
     /// clients and must be divisible by it. Results of the clients are merged, never averaged. Not with a timeline, a
-    /// `mesh`, a `page` or a `site`. Default: `1`.
-    clients: u32 where range = 1..=MAX_CLIENTS;
+    /// `mesh`, a `page` or a `site`.
+    clients: u32 = (1) where range = 1..=MAX_CLIENTS;
     /// `per-request`, or the number of persistent connections. Default: `1`, or one for each of the `clients`.
     connections: Connections where excludes = &[Part::Page];
     /// Concurrent requests on one connection, for protocols that multiplex. Default: `workers` divided by
     /// `connections`, rounded up.
     streams: u32 where range = 1..=100_000, excludes = &[Part::Page];
     /// Concurrent requests of a closed loop. A protocol that does not multiplex opens as many connections as it has
-    /// workers. Default: `1`.
-    workers: u32 where range = 1..=100_000, excludes = &[Part::Page], harmless = 1;
+    /// workers.
+    workers: u32 = (1) where range = 1..=100_000, excludes = &[Part::Page], harmless = 1;
     /// Pause between a response and the next request of the same worker. Default: none.
     pause: Span where range = Span(0)..=DAY, excludes = &[Part::Page];
     /// With `pause`: upper limit of pauses; each pause is drawn uniformly from `pause` to `pause_max`. Default: all
@@ -188,30 +190,31 @@ pub struct Settings {
     pause_max: Span where range = Span(0)..=DAY, excludes = &[Part::Page];
     /// Arrivals per second. Makes the loop an open one, in which requests start on schedule, independent of responses.
     rate: Frequency where range = ..=Frequency(1e7), excludes = &[Part::Page];
-    /// Distribution of the intervals between arrivals of an open loop: `uniform` or `poisson`. Default: `poisson`.
-    arrivals: Arrivals;
+    /// Distribution of the intervals between arrivals of an open loop: `uniform` or `poisson`.
+    arrivals: Arrivals = (Arrivals::Poisson);
     /// Number of requests in a trial. Either this or `duration`. Default: `100`.
     requests: u64 where range = 1..=1_000_000_000;
     /// Length of a trial's measured window. Either this or `requests`.
     duration: Span where range = Span::from_millis(1)..=DAY;
-    /// Number of warm-up requests before the measured window, on the same schedule, not recorded. Default: `0`.
-    warm_up: u64 where range = 0..=1_000_000_000;
-    /// TLS session resumption policy for new connections: `none`, `resume` or `zero_rtt`. Default: `none`.
-    resumption: Resumption where excludes = &[Part::Page], harmless = Resumption::None;
+    /// Number of warm-up requests before the measured window, on the same schedule, not recorded.
+    warm_up: u64 = (0) where range = 0..=1_000_000_000;
+    /// TLS session resumption policy for new connections: `none`, `resume` or `zero_rtt`.
+    resumption: Resumption = (Resumption::None) where excludes = &[Part::Page], harmless = Resumption::None;
     /// Form of the records: `samples` (one per request) or `histograms`. Default: `histograms` if the plan expects more
     /// than 1,000,000 requests in a trial, or an open loop of more than 20,000 per second; otherwise `samples`.
     recording: Recording where excludes = &[Part::Page];
 
     /// Values of transport settings that the study does not set. `same`: the defaults named here, so that libraries are
     /// compared under equal conditions; a library that cannot be set so refuses. `library`: each library's own default,
-    /// which the report shows. Default: `same`.
-    transport_defaults: TransportDefaults;
-    /// Congestion control of TCP and QUIC: `cubic`, `bbr` or `reno`. Default: `cubic`, for equal conditions.
-    congestion: Congestion;
-    /// Flow-control window per stream (HTTP/2, QUIC, HTTP/3). Default: `1 MiB`, for equal conditions.
-    stream_window: Size where range = Size(1)..=Size(1 << 32);
-    /// Flow-control window per connection (HTTP/2, QUIC, HTTP/3). Default: `16 MiB`, for equal conditions.
-    connection_window: Size where range = Size(1)..=Size(1 << 32);
+    /// which the report shows.
+    transport_defaults: TransportDefaults = (TransportDefaults::Same);
+    /// Congestion control of TCP and QUIC: `cubic`, `bbr` or `reno`. The default creates equal
+    /// conditions.
+    congestion: Congestion = (Congestion::Cubic);
+    /// Flow-control window per stream (HTTP/2, QUIC, HTTP/3). The default creates equal conditions.
+    stream_window: Size = (Size(1 << 20)) where range = Size(1)..=Size(1 << 32);
+    /// Flow-control window per connection (HTTP/2, QUIC, HTTP/3). The default creates equal conditions.
+    connection_window: Size = (Size(16 << 20)) where range = Size(1)..=Size(1 << 32);
     /// UDP send buffer. Default: the kernel's.
     udp_send_buffer: Size where range = Size(1)..=LARGEST;
     /// UDP receive buffer. Default of the built-in endpoint: the largest that TCP's autotuning may reach
@@ -228,23 +231,22 @@ pub struct Settings {
     gro: bool;
     /// TCP Fast Open. Default: off.
     fast_open: bool;
-    /// `TCP_NODELAY`. Default: on.
-    no_delay: bool;
+    /// `TCP_NODELAY`. The default creates equal conditions.
+    no_delay: bool = (true);
 
-    /// Deadline of a connection's handshake. Default: `5 s`.
-    connect_timeout: Span where range = Span(1)..=DAY;
-    /// Deadline of a request, including the time to connect. Default: `10 s`.
-    request_timeout: Span where range = Span(1)..=DAY;
-    /// Aborts the trial after consecutive time-outs for this long, in the warm-up and in the measured window. Default:
-    /// `10 min`.
+    /// Deadline of a connection's handshake.
+    connect_timeout: Span = (Span::from_secs(5)) where range = Span(1)..=DAY;
+    /// Deadline of a request, including the time to connect.
+    request_timeout: Span = (Span::from_secs(10)) where range = Span(1)..=DAY;
+    /// Aborts the trial after consecutive time-outs for this long, in the warm-up and in the measured window.
     #[serde(alias = "patience")]
-    stall_timeout: Span where range = Span::from_secs(1)..=DAY;
+    stall_timeout: Span = (ten_minutes()) where range = Span::from_secs(1)..=DAY;
     /// Age of a connection at which the server asks the client, by the protocol's own signal, to open another one; the
     /// server still answers requests in flight. HTTP over TCP, and gRPC. Default: as long as the client keeps it.
     max_connection_age: Span where range = Span::from_millis(10)..=DAY;
     /// With `address = "headless"`: whether clients resolve the name before each new connection, not only at their
-    /// start. Default: off.
-    resolve_again: bool;
+    /// start.
+    resolve_again: bool = (false);
     /// Names of observers of these cells, in addition to the study's observers, to measure the cost of an observer.
     /// Default: none.
     more_observers: Vec<String>;
@@ -428,12 +430,16 @@ impl Settings {
     }
 }
 
-/// Adds the valid values of each setting to its documentation.
+/// Adds default and valid values of each setting to its documentation.
 fn with_ranges(schema: &mut Schema) {
     let Some(properties) = schema.get_mut("properties").and_then(|keys| keys.as_object_mut()) else { return };
     for setting in Settings::declared() {
         let about = properties.get_mut(setting.key()).and_then(|key| key.get_mut("description"));
-        if let (Some(serde_json::Value::String(about)), Some(valid)) = (about, setting.valid_values()) {
+        let Some(serde_json::Value::String(about)) = about else { continue };
+        if let Some(default) = setting.default() {
+            about.push_str(&format!(" Default: `{default}`."));
+        }
+        if let Some(valid) = setting.valid_values() {
             about.push_str(&format!(" Valid: {valid}."));
         }
     }
@@ -467,6 +473,28 @@ mod tests {
             let about = documented.iter().find(|(name, _)| name == key).map(|(_, about)| about.as_str());
             assert!(about.is_some_and(|about| about.ends_with(&format!(" Valid: {valid}."))), "{key}: {about:?}");
         }
+        for (key, default) in [("payload", "1 KiB"), ("workers", "1"), ("arrivals", "poisson"), ("no_delay", "true")] {
+            let about = documented.iter().find(|(name, _)| name == key).map(|(_, about)| about.as_str());
+            assert!(about.is_some_and(|about| about.contains(&format!(" Default: `{default}`."))), "{key}: {about:?}");
+        }
+        let twice = documented.iter().find(|(_, about)| about.matches("Default: `").count() > 1);
+        assert_eq!(twice, None);
+    }
+
+    #[test]
+    fn every_default_is_a_valid_value_that_a_study_file_can_write() {
+        let defaults: serde_json::Map<_, _> = Settings::declared()
+            .iter()
+            .filter_map(|setting| {
+                let text = setting.default()?;
+                let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+                Some((setting.key().to_owned(), value))
+            })
+            .collect();
+        assert!(defaults.len() > 15, "{defaults:?}");
+        let settings: Settings = serde_json::from_value(defaults.into()).unwrap();
+        let refusals = Settings::declared().iter().filter_map(|setting| setting.out_of_range(&settings)).collect();
+        assert_eq!((refusals, settings.payload()), (Vec::new(), Settings::default().payload()));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Hosts {
 /// # Errors
 /// If the settings contradict each other; says what to change.
 pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, StudyError> {
-    let network = settings.network.unwrap_or_default();
+    let network = settings.network();
     let near = Servers { near: 1, far: 0 };
     let servers = settings.servers.unwrap_or(match network {
         Network::Overlay if placement == "same-node" => near,

@@ -1,16 +1,14 @@
-//! Converts a cell's settings to a job. `wirelab_model::settings` documents the defaults.
+//! Converts a cell's settings to a job. `wirelab_model::settings` declares the defaults; here are those that depend on
+//! other settings.
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
 use wirelab_model::plan::{
-    BUILTIN, Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, command_name,
-    ten_minutes,
+    Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, command_name,
 };
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
-use wirelab_model::spec::{
-    Arrivals, Congestion, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport,
-};
+use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
 use wirelab_model::units::{Size, Span};
 
 use crate::clients::with_divisible_clients;
@@ -37,14 +35,14 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
     let protocol = settings
         .protocol
         .ok_or_else(|| StudyError::new("no protocol is set; set it in `[workload]` or `[factors]`"))?;
-    let endpoint = settings.endpoint.clone().unwrap_or_else(|| BUILTIN.to_owned());
+    let endpoint = settings.endpoint();
     let page = page(settings, protocol)?;
     if page.is_none() && settings.recording == Some(Recording::Loads) {
         return Err(StudyError::new("`recording` is `loads`, which only a `page` has"));
     }
     let work = match page {
         Some(page) => Work::Page(LoadedPage {
-            delay: settings.delay.unwrap_or_default(),
+            delay: settings.delay(),
             early_hints: settings.early_hints,
             priorities: settings.priorities,
             ..LoadedPage::plain(page, Size(corpus::bytes(page)))
@@ -54,7 +52,7 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
     let page_hosts = page.map_or(Ok(Vec::new()), |page| spread(settings, page))?;
     let schedule = schedule(settings)?;
     let extent = extent(settings);
-    let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
+    let placement = settings.placement();
     let site = site(settings, protocol)?;
     let (mesh, control_plane) = (mesh(settings, protocol)?, control_plane(settings, protocol)?);
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
@@ -87,23 +85,23 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
             network,
             offloads,
             client_nodes: settings.client_nodes.clone(),
-            cpus: settings.cpus.clone().unwrap_or_default(),
+            cpus: settings.cpus(),
         },
         target: site.map_or(Target::Servers(servers), Target::Site),
         work,
         load: Load {
-            clients: settings.clients.unwrap_or(1),
+            clients: settings.clients(),
             connections: connections(settings, protocol),
             schedule,
             extent,
-            warm_up: settings.warm_up.filter(|requests| *requests > 0).map(Extent::Requests),
+            warm_up: Some(settings.warm_up()).filter(|requests| *requests > 0).map(Extent::Requests),
             // Without TLS there is no session to resume.
-            resumption: settings.resumption.filter(|_| protocol.is_secure()).unwrap_or(Resumption::None),
+            resumption: if protocol.is_secure() { settings.resumption() } else { Resumption::None },
             timeouts: Timeouts {
-                connect_ns: settings.connect_timeout.unwrap_or(Span::from_secs(5)).nanos(),
-                request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
+                connect_ns: settings.connect_timeout().nanos(),
+                request_ns: settings.request_timeout().nanos(),
             },
-            stall_timeout: settings.stall_timeout.unwrap_or(ten_minutes()),
+            stall_timeout: settings.stall_timeout(),
             recording: match page {
                 Some(_) => Recording::Loads,
                 None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
@@ -124,7 +122,7 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
 fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, StudyError> {
     const NOTHING: Size = Size(0);
     // The size of a remote page is unknown before the response.
-    let payload = if settings.site.is_some() { NOTHING } else { settings.payload.unwrap_or(Size(1024)) };
+    let payload = if settings.site.is_some() { NOTHING } else { settings.payload() };
     let default = match protocol {
         _ if protocol.is_http() => Exchange::Files,
         _ if protocol.is_grpc() => Exchange::Heron,
@@ -158,7 +156,7 @@ fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, StudyEr
         Exchange::Files | Exchange::Bytes if !protocol.is_http() => (Exchange::Echo, NOTHING, payload),
         document => (document, NOTHING, payload),
     };
-    let delay = settings.delay.filter(|_| exchange == Exchange::Delay).unwrap_or_default();
+    let delay = if exchange == Exchange::Delay { settings.delay() } else { Span(0) };
     Ok(Requests { exchange, request_size, response_size, delay })
 }
 
@@ -217,7 +215,7 @@ fn reach(
     mesh: Option<String>,
     control_plane: Option<String>,
 ) -> Result<Reach, StudyError> {
-    let resolves_again = settings.resolve_again.unwrap_or(false);
+    let resolves_again = settings.resolve_again();
     if resolves_again && address != Address::Headless {
         return Err(StudyError::new(
             "`resolve_again` is true, but clients connect to an address; set `address = \"headless\"` as well",
@@ -233,8 +231,8 @@ fn reach(
 }
 
 fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {
-    let workers = settings.workers.unwrap_or(1);
-    match settings.connections.unwrap_or(Connections::Persistent(settings.clients.unwrap_or(1))) {
+    let workers = settings.workers();
+    match settings.connections.unwrap_or(Connections::Persistent(settings.clients())) {
         Connections::PerRequest => ConnectionPolicy::PerRequest,
         Connections::Persistent(connections) if protocol.multiplexes() => {
             let streams = settings.streams.unwrap_or_else(|| workers.div_ceil(connections));
@@ -248,8 +246,7 @@ fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {
 
 fn schedule(settings: &Settings) -> Result<Schedule, StudyError> {
     if let Some(rate) = settings.rate {
-        let arrivals = settings.arrivals.unwrap_or(Arrivals::Poisson);
-        return Ok(Schedule::Open { rate_per_s: rate.0, arrivals });
+        return Ok(Schedule::Open { rate_per_s: rate.0, arrivals: settings.arrivals() });
     }
     let pause = match (settings.pause, settings.pause_max) {
         (None, None) => Pause::None,
@@ -262,12 +259,13 @@ fn schedule(settings: &Settings) -> Result<Schedule, StudyError> {
             ));
         }
     };
-    Ok(Schedule::Closed { workers: settings.workers.unwrap_or(1), pause })
+    Ok(Schedule::Closed { workers: settings.workers(), pause })
 }
 
 fn extent(settings: &Settings) -> Extent {
     match (settings.requests, settings.duration) {
         (_, Some(duration)) => Extent::DurationNs(duration.nanos()),
+        // The default depends on the work: a load of a page is many requests.
         (requests, None) => Extent::Requests(requests.unwrap_or(if settings.page.is_some() { 1 } else { 100 })),
     }
 }
@@ -291,12 +289,13 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
     let (multiplexes, udp) = (protocol.multiplexes(), protocol.uses_udp());
     let over_tcp = !udp;
     // Absent values leave the choice to the library.
-    let same = settings.transport_defaults != Some(TransportDefaults::Library);
-    let window = |set: Option<Size>, default| bytes(set.or(same.then_some(Size(default)))).filter(|_| multiplexes);
+    let is_same = settings.transport_defaults() == TransportDefaults::Same;
+    let window = |set, or_default| bytes(if is_same { Some(or_default) } else { set }).filter(|_| multiplexes);
     Transport {
-        congestion: settings.congestion.or(same.then_some(Congestion::Cubic)).filter(|_| protocol != Protocol::Udp),
-        stream_window: window(settings.stream_window, 1 << 20),
-        connection_window: window(settings.connection_window, 16 << 20),
+        congestion: (if is_same { Some(settings.congestion()) } else { settings.congestion })
+            .filter(|_| protocol != Protocol::Udp),
+        stream_window: window(settings.stream_window, settings.stream_window()),
+        connection_window: window(settings.connection_window, settings.connection_window()),
         udp_send_buffer: bytes(settings.udp_send_buffer).filter(|_| udp),
         udp_receive_buffer: bytes(settings.udp_receive_buffer).filter(|_| udp),
         max_udp_payload: settings.max_udp_payload.map(|payload| payload.0).filter(|_| udp),
@@ -304,12 +303,14 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
         gro: settings.gro.filter(|_| udp),
         // Off is the default of every stack, so the job has it only if the study sets it.
         fast_open: settings.fast_open.filter(|_| over_tcp),
-        no_delay: settings.no_delay.or(same.then_some(true)).filter(|_| over_tcp),
+        no_delay: (if is_same { Some(settings.no_delay()) } else { settings.no_delay }).filter(|_| over_tcp),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use wirelab_model::spec::{Arrivals, Congestion};
+
     use super::*;
 
     fn of(toml: &str) -> Job {

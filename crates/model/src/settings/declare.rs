@@ -1,8 +1,10 @@
-//! The declaration of a setting: key, type, documentation, range, and what it goes with. The struct, its keys, the
-//! ranges and the refusals of combinations are derived from it.
+//! The declaration of a setting: key, type, documentation, default, range, and what it goes with. The struct, its keys,
+//! the values with their defaults, the ranges and the refusals of combinations are derived from it.
 
 use std::fmt::Display;
 use std::ops::{RangeInclusive, RangeToInclusive};
+
+use serde::Serialize;
 
 use crate::queue::Queue;
 use crate::settings::Settings;
@@ -19,12 +21,13 @@ pub enum Part {
     Page,
 }
 
-/// Declares the struct of settings, each an `Option`, and their rules. A rule is a method of [`Setting`].
+/// Declares the struct of settings, each an `Option`, with their defaults in parentheses, and their rules. A setting with
+/// a default has a method of its name for the value. A rule is a method of [`Setting`].
 macro_rules! settings {
     (
         $(#[$outer:meta])*
         pub struct $name:ident {
-            $($(#[$attribute:meta])* $key:ident: $type:ty $(where $($rule:ident = $value:expr),+)?;)*
+            $($(#[$attribute:meta])* $key:ident: $type:ty $(= ($default:expr))? $(where $($rule:ident = $value:expr),+)?;)*
         }
     ) => {
         $(#[$outer])*
@@ -37,11 +40,20 @@ macro_rules! settings {
         }
 
         impl $name {
+            $($(
+                #[doc = concat!("The setting `", stringify!($key), "`, or its default.")]
+                #[must_use]
+                pub fn $key(&self) -> $type {
+                    $crate::settings::declare::or_default(self.$key.as_ref(), || $default)
+                }
+            )?)*
+
             /// All settings in the order of declaration.
             #[must_use]
             pub fn declared() -> Vec<Box<dyn Declared>> {
                 vec![$(Box::new(
                     Setting::<$type>::new(stringify!($key), |settings| settings.$key.as_ref())
+                        $(.default_value(&$default))?
                         $($(.$rule($value))+)?
                 )),*]
             }
@@ -50,6 +62,10 @@ macro_rules! settings {
 }
 
 pub(crate) use settings;
+
+pub(super) fn or_default<T: Clone>(value: Option<&T>, default: impl FnOnce() -> T) -> T {
+    value.cloned().unwrap_or_else(default)
+}
 
 /// A declared setting.
 pub trait Declared {
@@ -65,6 +81,9 @@ pub trait Declared {
     /// Whether it cannot be set beside this part.
     fn is_excluded_by(&self, part: Part) -> bool;
 
+    /// The default as study files write it, if it depends on no other setting.
+    fn default(&self) -> Option<&str>;
+
     /// The valid values in words: `from 1 to 500`.
     fn valid_values(&self) -> Option<String>;
 
@@ -76,6 +95,7 @@ pub trait Declared {
 pub(crate) struct Setting<T> {
     key: &'static str,
     get: fn(&Settings) -> Option<&T>,
+    default: Option<String>,
     bounds: Option<Box<dyn Bounds<T>>>,
     needs: Option<Part>,
     excludes: &'static [Part],
@@ -84,7 +104,19 @@ pub(crate) struct Setting<T> {
 
 impl<T> Setting<T> {
     pub(crate) const fn new(key: &'static str, get: fn(&Settings) -> Option<&T>) -> Self {
-        Self { key, get, bounds: None, needs: None, excludes: &[], harmless: None }
+        Self { key, get, default: None, bounds: None, needs: None, excludes: &[], harmless: None }
+    }
+
+    /// The value of an absent key.
+    pub(crate) fn default_value(self, value: &T) -> Self
+    where
+        T: Serialize,
+    {
+        let text = serde_json::to_value(value).ok().map(|value| match value {
+            serde_json::Value::String(text) => text,
+            other => other.to_string(),
+        });
+        Self { default: text, ..self }
     }
 
     /// Rule: the valid values.
@@ -123,6 +155,10 @@ impl<T: PartialEq> Declared for Setting<T> {
 
     fn is_excluded_by(&self, part: Part) -> bool {
         self.excludes.contains(&part)
+    }
+
+    fn default(&self) -> Option<&str> {
+        self.default.as_deref()
     }
 
     fn valid_values(&self) -> Option<String> {
