@@ -28,7 +28,8 @@ pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
 /// Makes the plan of a study with preset and command line applied ([`resolve`](crate::resolve())).
 ///
 /// - Cells: the full factorial of the factors in file order; the last factor changes fastest. Cells that match
-///   `exclude` are omitted. The defaults of the lab and the settings of the workload, of the levels and of `adjust` apply in this order.
+///   `exclude` are omitted. The defaults of the lab and the settings of the workload, of the levels and of `adjust`
+///   apply in this order.
 /// - A/A twins: every baseline cell occurs a second time, after all other cells. Each combination of the other
 ///   factors thus has a pair of identical cells, whose difference is noise.
 /// - Comparisons: every cell with the baseline cell of equal other levels, then the A/A pairs.

@@ -12,9 +12,9 @@ use wirelab_model::warning::Warning;
 use crate::error::StudyError;
 use crate::matrix::plan_in;
 
-/// Plans a study for its lab, which has these defaults of settings. Returns the plan, the study without unsupported cells, and a warning for each reason.
-/// `refuses` returns the reason why the lab cannot run a job, or `None`. If the remaining cells allow no comparison
-/// with the baseline, every cell stays: the run must then be refused, not reduced.
+/// Plans a study for its lab, which has these defaults of settings. Returns the plan, the study without unsupported
+/// cells, and a warning for each reason. `refuses` returns the reason why the lab cannot run a job, or `None`. If the
+/// remaining cells allow no comparison with the baseline, every cell stays: the run must then be refused, not reduced.
 ///
 /// # Errors
 /// As [`plan_in`].

@@ -21,8 +21,8 @@ pub enum Part {
     Page,
 }
 
-/// Declares the struct of settings, each an `Option`, with their defaults in parentheses, and their rules. A setting with
-/// a default has a method of its name for the value. A rule is a method of [`Setting`].
+/// Declares the struct of settings, each an `Option`, with their defaults in parentheses, and their rules. A setting
+/// with a default has a method of its name for the value. A rule is a method of [`Setting`].
 macro_rules! settings {
     (
         $(#[$outer:meta])*
