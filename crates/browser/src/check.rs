@@ -7,6 +7,7 @@ use wirelab_model::protocol::Protocol;
 
 use crate::load::Observed;
 use crate::page::{Page, Setup};
+use crate::refusal::Refusal;
 use crate::resource::Resource;
 
 /// The maximum number of addresses in a message; the rest is counted.
@@ -45,28 +46,26 @@ fn crashed(setup: &Setup, seen: &Observed) -> Failure {
 
 fn no_page(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
     let words = seen.refused.as_ref()?;
-    if words.contains("HTTP_RESPONSE_CODE_FAILURE") {
-        // For an error without a body, Chromium has no page to show and does not report the status.
+    let refusal = Refusal::of(words);
+    if refusal == Refusal::ErrorWithoutBody {
         let reason = format!("{} answers with an error status and no body ({words}). Is the path right?", page.url);
         return Some((Blame::Server, reason));
     }
     let title = setup.protocol.title();
-    Some((Blame::Server, format!("no answer from {} over {title}: {words}{}", page.url, remedy(setup, page, words))))
+    Some((Blame::Server, format!("no answer from {} over {title}: {words}{}", page.url, remedy(setup, page, refusal))))
 }
 
-/// The remedy for a browser's error.
-fn remedy(setup: &Setup, page: &Page, words: &str) -> String {
+/// The remedy for a page without an answer.
+fn remedy(setup: &Setup, page: &Page, refusal: Refusal) -> String {
     let port = page.url.port_or_known_default().unwrap_or_default();
     let carrier = if setup.protocol.uses_udp() { "UDP" } else { "TCP" };
-    let has = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-    if has(&["CERT", "ISSUER", "SEC_ERROR", "PKIX"]) {
-        ". --ca FILE trusts another authority".to_owned()
-    } else if has(&["NAME_NOT_RESOLVED", "UNKNOWN_HOST"]) {
-        ". Is the name right?".to_owned()
-    } else if has(&["REFUSED", "QUIC", "TIMED_OUT", "TIMEOUT", "RESET", "CONNECTION", "PROTOCOL", "ALPN", "SSL"]) {
-        format!(". Does the server support {} on {carrier} port {port}?", setup.protocol.title())
-    } else {
-        String::new()
+    match refusal {
+        Refusal::Certificate => ". --ca FILE trusts another authority".to_owned(),
+        Refusal::Name => ". Is the name right?".to_owned(),
+        Refusal::Connection => {
+            format!(". Does the server support {} on {carrier} port {port}?", setup.protocol.title())
+        }
+        Refusal::ErrorWithoutBody | Refusal::Other => String::new(),
     }
 }
 

@@ -22,6 +22,7 @@ mod metrics;
 mod order;
 mod page;
 mod quiet;
+mod refusal;
 mod resource;
 mod running;
 mod session;

@@ -1,5 +1,5 @@
-//! Converts a cell's settings to a job. `wirelab_model::settings` declares constant defaults; this file has the defaults
-//! that depend on other settings.
+//! Converts a cell's settings to a job. `wirelab_model::settings` declares constant defaults; this file has the
+//! defaults that depend on other settings.
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
