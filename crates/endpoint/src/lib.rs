@@ -65,7 +65,7 @@ pub use describe::{NAME, describe};
 pub use own_server::{describe_own_server, run_own_server};
 pub use refusal::{Failure, Refusal};
 
-#[cfg(feature = "rustls")]
+#[cfg(feature = "builtin")]
 use wirelab_engine::tls;
 use wirelab_engine::{accounts as transport_accounts, file_limit, payload, reading as transport_reading, refusal};
 #[cfg(feature = "builtin")]

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -328,7 +328,8 @@ impl KeyLog for KeyFile {
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = file.write_all(line.as_bytes()) {
-            eprintln!("writing the key log: {error}");
+            // A closed standard error must not end a client.
+            let _ = writeln!(io::stderr(), "writing the key log: {error}");
         }
     }
 }

@@ -103,7 +103,12 @@ fn nothing_but_the_command_line_prints_or_exits() {
     let silent = ["contract", "model", "plan", "stats", "report", "run", "observe", "suite", "browser"];
     let words = ["println!", "eprintln!", "print!(", "process::exit", "stdout()"];
     assert_absent(&silent, &words, "only cli prints or exits");
-    assert_absent(&["endpoint", "lab"], &["process::exit("], "only cli exits");
+    let macros = ["println!", "eprintln!", "print!(", "process::exit"];
+    assert_absent(
+        &["agent", "endpoint", "engine", "kubernetes", "lab"],
+        &macros,
+        "a closed output must end no process",
+    );
 }
 
 #[test]
