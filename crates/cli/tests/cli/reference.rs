@@ -23,3 +23,14 @@ fn the_committed_reference_pages_are_those_of_the_declarations() {
         assert!(same, "docs/reference/{} is stale; run `make reference`", name.display());
     }
 }
+
+#[test]
+fn the_metrics_of_a_page_load_are_those_of_a_trial_with_page_loads() {
+    let sorted = |mut metrics: Vec<(String, _, _)>| {
+        metrics.sort_by(|one, other| one.0.cmp(&other.0));
+        metrics
+    };
+    let loads = wirelab_browser::METRICS.iter().map(|one| (format!("page_{}", one.name), one.unit, one.better));
+    let trials = wirelab_stats::PAGE_METRICS.iter().map(|one| (one.name.to_owned(), one.unit, one.better));
+    assert_eq!(sorted(loads.collect()), sorted(trials.collect()));
+}
