@@ -43,6 +43,13 @@ pub trait Link {
     /// Whether it takes another request, as far as known.
     fn is_open(&self) -> bool;
 
+    /// Has its socket watched under another token.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if the kernel refuses.
+    fn rename(&self, poller: &Poller, token: u64) -> Result<(), Failure>;
+
     /// Starts a request, which leaves with the next `flush`.
     fn start(&mut self, slot: Slot);
 

@@ -51,6 +51,16 @@ pub enum Event {
         /// The cause.
         failure: Failure,
     },
+    /// The server certainly did not process the request, and refused it in an orderly way (RFC 9113, section 8.7), so
+    /// that it can be sent again.
+    TurnedAway {
+        /// The request.
+        slot: Slot,
+        /// Time of the refusal.
+        at: Instant,
+        /// What it is if no further attempt follows.
+        failure: Failure,
+    },
 }
 
 /// Collects what connections report. One per thread; its memory is used again.
@@ -83,6 +93,11 @@ impl Inbox {
     /// Reports a failed request.
     pub fn failed(&mut self, slot: Slot, failure: Failure) {
         self.events.push(Event::Failed { slot, at: self.now, failure });
+    }
+
+    /// Reports a request that the server refused before any processing.
+    pub fn turned_away(&mut self, slot: Slot, failure: Failure) {
+        self.events.push(Event::TurnedAway { slot, at: self.now, failure });
     }
 
     /// Takes bytes of a response body.

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// Number of events per wait.
 const BATCH: usize = 256;
 
+/// What is wanted of a socket.
+const WANTED: i32 = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+
 /// The token of the alarm.
 const ALARM: u64 = u64::MAX;
 
@@ -62,14 +65,26 @@ impl Poller {
     ///
     /// Those of the kernel.
     pub fn add(&self, socket: &impl AsRawFd, token: u64) -> io::Result<()> {
-        let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        self.register(socket.as_raw_fd(), token, wanted)
+        self.register(socket.as_raw_fd(), token, WANTED)
+    }
+
+    /// Watches a socket that is watched already under another token. What is ready is reported again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn rename(&self, socket: &impl AsRawFd, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, socket.as_raw_fd(), token, WANTED)
     }
 
     fn register(&self, socket: RawFd, token: u64, wanted: i32) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, socket, token, wanted)
+    }
+
+    fn control(&self, operation: i32, socket: RawFd, token: u64, wanted: i32) -> io::Result<()> {
         let mut event = libc::epoll_event { events: wanted as u32, u64: token };
         // SAFETY: `event` lives through the call, which copies it.
-        let status = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, socket, &raw mut event) };
+        let status = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, socket, &raw mut event) };
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 

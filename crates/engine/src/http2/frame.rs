@@ -38,9 +38,10 @@ pub(super) mod setting {
     pub const MAX_FRAME_SIZE: u16 = 5;
 }
 
-/// The error codes that this client sends.
+/// Error codes.
 pub(super) mod code {
     pub const NO_ERROR: u32 = 0;
+    pub const REFUSED_STREAM: u32 = 7;
     pub const CANCEL: u32 = 8;
 }
 

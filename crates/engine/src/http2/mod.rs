@@ -385,8 +385,13 @@ impl Http2 {
                     return Err(broken("a frame has a wrong size"));
                 }
                 if let Some(stream) = self.streams.take(header.stream) {
-                    let message = format!("the server reset the stream with error code {}", frame::number(payload));
-                    inbox.failed(stream.slot, Failure::new(ErrorKind::Reset, message));
+                    let code = frame::number(payload);
+                    let message = format!("the server reset the stream with error code {code}");
+                    let failure = Failure::new(ErrorKind::Reset, message);
+                    match code {
+                        code::REFUSED_STREAM => inbox.turned_away(stream.slot, failure),
+                        _ => inbox.failed(stream.slot, failure),
+                    }
                     self.begin_queued();
                 }
             }
@@ -506,17 +511,17 @@ impl Http2 {
         }
         self.open = false;
         let (last, code) = (frame::number(payload) & 0x7fff_ffff, frame::number(&payload[4..]));
-        let message = || {
-            let message =
-                format!("the server closed the connection (GOAWAY with error code {code}) and refused the request");
-            Failure::new(ErrorKind::Reset, message)
+        let message =
+            format!("the server closed the connection (GOAWAY with error code {code}) and refused the request");
+        let failure = Failure::new(ErrorKind::Reset, message);
+        let mut refuse = |slot| match code {
+            code::NO_ERROR => inbox.turned_away(slot, failure.clone()),
+            _ => inbox.failed(slot, failure.clone()),
         };
         while let Some(stream) = self.streams.take_above(last) {
-            inbox.failed(stream.slot, message());
+            refuse(stream.slot);
         }
-        for slot in self.queued.drain(..) {
-            inbox.failed(slot, message());
-        }
+        self.queued.drain(..).for_each(refuse);
         Ok(())
     }
 

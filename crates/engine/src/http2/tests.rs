@@ -36,6 +36,10 @@ impl Server {
         self.frame(kind::HEADERS, flag::END_HEADERS | u8::from(ends), stream, &[0x88])
     }
 
+    fn goaway(self, last: u32, code: u32) -> Self {
+        self.frame(kind::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+    }
+
     fn data(self, stream: u32, size: usize, ends: bool) -> Self {
         self.frame(kind::DATA, u8::from(ends), stream, &vec![b'x'; size])
     }
@@ -68,6 +72,7 @@ fn outcome(inbox: &mut Inbox) -> Outcome {
         match event {
             Event::Done { slot, status, bytes_in, .. } => done.push((slot, status.unwrap(), bytes_in)),
             Event::Failed { slot, failure, .. } => failed.push((slot, failure.kind)),
+            Event::TurnedAway { slot, .. } => panic!("the request {slot} was turned away"),
             Event::FirstByte { .. } | Event::Opened { .. } => {}
         }
     }
@@ -164,13 +169,40 @@ fn resets_and_goodbyes_end_the_requests_that_they_name() {
     let mut machine = machine(|_| ());
     let mut inbox = Inbox::default();
     (0..3).for_each(|slot| machine.start(slot));
-    let goaway = [&3_u32.to_be_bytes()[..], &0_u32.to_be_bytes()].concat();
-    let server = Server::default().settings(&[]).frame(kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes());
-    machine.receive(&server.frame(kind::GOAWAY, 0, 0, &goaway).0, &mut inbox).unwrap();
+    let server = Server::default().settings(&[]).frame(kind::RST_STREAM, 0, 1, &code::CANCEL.to_be_bytes());
+    machine.receive(&server.goaway(3, 11).0, &mut inbox).unwrap();
     assert_eq!(outcome(&mut inbox), (vec![], vec![(0, ErrorKind::Reset), (2, ErrorKind::Reset)]));
     assert!(!machine.is_open());
     machine.receive(&Server::default().head(3, true).0, &mut inbox).unwrap();
     assert_eq!(outcome(&mut inbox).0, [(1, 200, 0)]);
+    machine.end(true, &mut inbox).unwrap();
+}
+
+#[test]
+fn an_orderly_goodbye_and_a_refused_stream_turn_requests_away_that_were_not_processed() {
+    let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
+    let turned = |inbox: &mut Inbox| {
+        let slots = inbox.events.drain(..).map(|event| match event {
+            Event::TurnedAway { slot, .. } => slot,
+            other => panic!("{other:?}"),
+        });
+        slots.collect::<Vec<_>>()
+    };
+    let server = Server::default().settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)]);
+    machine.receive(&server.0, &mut inbox).unwrap();
+    (0..5).for_each(|slot| machine.start(slot));
+    let refused = Server::default().frame(kind::RST_STREAM, 0, 1, &code::REFUSED_STREAM.to_be_bytes());
+    machine.receive(&refused.0, &mut inbox).unwrap();
+    assert_eq!(turned(&mut inbox), [0]);
+    // The first goodbye announces the end (RFC 9113, section 6.8): requests that were not sent go elsewhere.
+    assert!(machine.is_open());
+    machine.receive(&Server::default().goaway(i32::MAX as u32, code::NO_ERROR).0, &mut inbox).unwrap();
+    assert!(!machine.is_open());
+    assert_eq!(turned(&mut inbox), [4]);
+    machine.receive(&Server::default().goaway(3, code::NO_ERROR).0, &mut inbox).unwrap();
+    assert_eq!(turned(&mut inbox), [2, 3]);
+    machine.receive(&Server::default().head(3, true).0, &mut inbox).unwrap();
+    assert_eq!(outcome(&mut inbox), (vec![(1, 200, 0)], vec![]));
     machine.end(true, &mut inbox).unwrap();
 }
 
@@ -232,6 +264,14 @@ fn response() -> impl Strategy<Value = (Vec<(bool, usize, bool)>, u64)> {
     })
 }
 
+/// The request that an event ends.
+const fn ended(event: &Event) -> Option<Slot> {
+    match event {
+        Event::Done { slot, .. } | Event::Failed { slot, .. } | Event::TurnedAway { slot, .. } => Some(*slot),
+        Event::FirstByte { .. } | Event::Opened { .. } => None,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -291,8 +331,7 @@ proptest! {
         });
         let _ = machine.receive(&server.0, &mut inbox).and_then(|()| machine.receive(&bytes, &mut inbox));
         let _ = machine.end(true, &mut inbox);
-        let (done, failed) = outcome(&mut inbox);
-        let mut ended: Vec<_> = done.iter().map(|done| done.0).chain(failed.iter().map(|failed| failed.0)).collect();
+        let mut ended: Vec<_> = inbox.events.iter().filter_map(ended).collect();
         let count = ended.len();
         ended.sort_unstable();
         ended.dedup();

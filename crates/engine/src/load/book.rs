@@ -20,12 +20,13 @@ pub(super) struct Book {
     recorder: Recorder,
     last_end: Option<Instant>,
     first_failure: Option<Failure>,
+    sent_again: u64,
 }
 
 impl Book {
     pub fn new(spec: &ClientSpec, share: Share, numbers: Arc<AtomicU32>, progress: Arc<Progress>) -> Self {
         let recorder = Recorder::new(spec.recording, expected_requests(spec, share));
-        Self { numbers, progress, measuring: false, recorder, last_end: None, first_failure: None }
+        Self { numbers, progress, measuring: false, recorder, last_end: None, first_failure: None, sent_again: 0 }
     }
 
     /// The number of a new connection.
@@ -59,6 +60,16 @@ impl Book {
         increment(&self.progress.requests);
         self.last_end = self.last_end.max(Some(record.end));
         self.recorder.push(record);
+    }
+
+    /// Counts a request that was turned away and goes again.
+    pub fn count_sent_again(&mut self) {
+        self.sent_again += u64::from(self.measuring);
+    }
+
+    /// Number of requests of the window that were turned away and went again.
+    pub const fn sent_again(&self) -> u64 {
+        self.sent_again
     }
 
     /// Returns the records and the first failure.

@@ -7,6 +7,7 @@
 mod book;
 mod pace;
 mod seat;
+mod spare;
 mod turn;
 
 use std::collections::VecDeque;
@@ -70,6 +71,8 @@ pub struct Load<D: Dialer> {
     book: Book,
     pace: Pace,
     seats: Vec<Seat<D::Link>>,
+    /// Seats for connections that complete their last requests, without a connection now.
+    spares: Vec<u32>,
     lanes: Vec<Lane>,
     /// Lanes without a request, the longest free one first.
     free: VecDeque<LaneId>,
@@ -115,6 +118,7 @@ impl<D: Dialer> Load<D> {
             book: Book::new(&spec, share, numbers, progress),
             pace: Pace::idle(),
             seats: Vec::new(),
+            spares: Vec::new(),
             lanes: Vec::new(),
             free: VecDeque::new(),
             busy: 0,
@@ -222,7 +226,8 @@ impl<D: Dialer> Load<D> {
             }
         }
         let (recorder, first_failure) = self.book.take();
-        ThreadResults { recorder, first_failure, sent_again: 0, configured: self.dialer.configured(), transport }
+        let sent_again = self.book.sent_again();
+        ThreadResults { recorder, first_failure, sent_again, configured: self.dialer.configured(), transport }
     }
 
     /// Opens persistent connections. Successive lanes belong to different connections, to distribute requests over all
@@ -312,7 +317,16 @@ impl<D: Dialer> Load<D> {
         let lane = self.lanes.len() as LaneId;
         let now = Instant::now();
         let record = crate::record::Record::begin(now, now);
-        self.lanes.push(Lane { seat, state: LaneState::Free, worker: 0, by: now, record });
+        self.lanes.push(Lane {
+            seat,
+            home: seat,
+            state: LaneState::Free,
+            worker: 0,
+            turns: 0,
+            since: now,
+            by: now,
+            record,
+        });
         self.seats[seat as usize].lanes.push(lane);
         self.free.push_back(lane);
         lane
@@ -327,12 +341,17 @@ impl<D: Dialer> Load<D> {
         Failure::new(ErrorKind::Timeout, format!("the response was not complete after {limit:?}"))
     }
 
+    /// The deadline of the connection for a lane's request.
+    fn open_by(&self, lane: LaneId) -> Instant {
+        let lane = &self.lanes[lane as usize];
+        (lane.since + self.timeouts.connect).min(lane.record.start + self.timeouts.request)
+    }
+
     /// Starts to open the connection of a seat.
     fn dial(&mut self, seat: u32, opener: Option<LaneId>) {
-        let now = Instant::now();
         let by = match opener {
-            Some(lane) => self.lanes[lane as usize].record.start + self.timeouts.opening(),
-            None => now + self.timeouts.opening(),
+            Some(lane) => self.open_by(lane),
+            None => Instant::now() + self.timeouts.opening(),
         };
         if let Some(lane) = opener {
             self.lanes[lane as usize].by = by;

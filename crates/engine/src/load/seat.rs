@@ -14,13 +14,17 @@ pub(super) struct Seat<L> {
     pub link: Option<L>,
     /// Distinguishes its connections, so that no event is taken for one of the next.
     pub generation: u32,
+    /// Whether it is only for the last requests of a connection, and has one.
+    pub is_spare: bool,
     /// Number of the connection.
     pub number: u32,
     /// Set while the connection is not open yet.
     pub opening: Option<Opening>,
+    /// Where the connection of an earlier generation is, if it moved to complete its requests.
+    pub moved: Option<Moved>,
     /// Lanes that wait for the connection.
     pub waiting: Vec<LaneId>,
-    /// All its lanes.
+    /// All its lanes. `Lane::seat` says whether the request of one is elsewhere.
     pub lanes: Vec<LaneId>,
     /// Number of requests on the connection.
     pub in_flight: u32,
@@ -28,6 +32,15 @@ pub(super) struct Seat<L> {
     pub is_dirty: bool,
     /// Set while it waits for a session ticket, until this time.
     pub closing: Option<Instant>,
+}
+
+/// A connection that takes no further requests and completes those it has at a seat of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// Its generation at the former seat.
+    pub generation: u32,
+    /// Its seat now, and its generation there.
+    pub to: (u32, u32),
 }
 
 /// A connection that is not open yet.
@@ -44,8 +57,10 @@ impl<L> Seat<L> {
         Self {
             link: None,
             generation: 0,
+            is_spare: false,
             number: 0,
             opening: None,
+            moved: None,
             waiting: Vec::new(),
             lanes: Vec::new(),
             in_flight: 0,
@@ -58,11 +73,17 @@ impl<L> Seat<L> {
 /// A lane.
 #[derive(Debug)]
 pub(super) struct Lane {
-    /// The seat of its connection.
+    /// The seat of its connection: `home`, or where the connection moved with its request.
     pub seat: u32,
+    /// The seat of its next request.
+    pub home: u32,
     pub state: LaneState,
     /// The worker of a closed loop whose request it carries.
     pub worker: u32,
+    /// Number of times that its request was turned away.
+    pub turns: u32,
+    /// Start of the current attempt to send its request.
+    pub since: Instant,
     /// Deadline of the request, or of its connection while it waits for one.
     pub by: Instant,
     pub record: Record,

@@ -87,10 +87,10 @@ impl<D: Dialer> Load<D> {
         }
         self.inbox.events = events;
         // The next request may already have another connection.
-        if self.seats[index as usize].generation == generation {
+        if let Some(place) = self.place_of(index, generation) {
             match received {
-                Err(failure) => self.broke(index, &failure),
-                Ok(()) => self.tidy(index),
+                Err(failure) => self.broke(place, &failure),
+                Ok(()) => self.tidy(place),
             }
         }
         if self.pace.has_pending() {
@@ -123,6 +123,11 @@ impl<D: Dialer> Load<D> {
             Event::Failed { slot, at, failure } => {
                 if self.lanes[slot as usize].state == LaneState::Going {
                     self.fail(slot, at, failure);
+                }
+            }
+            Event::TurnedAway { slot, at, failure } => {
+                if self.lanes[slot as usize].state == LaneState::Going {
+                    self.turned_away(slot, at, failure);
                 }
             }
         }
@@ -188,24 +193,31 @@ impl<D: Dialer> Load<D> {
         let lane = &mut self.lanes[id as usize];
         lane.record = Record::begin(intended.min(now), now);
         lane.worker = worker;
+        (lane.turns, lane.since) = (0, now);
         lane.state = LaneState::Waiting;
         self.busy += 1;
-        let index = lane.seat;
+        self.attach(id);
+    }
+
+    /// Finds a connection for the request of a lane.
+    pub(super) fn attach(&mut self, id: LaneId) {
+        let index = self.lanes[id as usize].home;
         let seat = &mut self.seats[index as usize];
-        let is_open = seat.opening.is_none() && seat.link.as_ref().is_some_and(Link::is_open);
-        if is_open {
-            self.go(id);
-            return;
-        }
-        if seat.opening.is_some() || seat.in_flight > 0 {
-            let by = now + self.timeouts.opening();
+        if seat.opening.is_some() {
             seat.waiting.push(id);
+            let by = self.open_by(id);
             self.lanes[id as usize].by = by;
-            self.watch(by);
+            return self.watch(by);
+        }
+        if seat.link.as_ref().is_some_and(Link::is_open) {
+            return self.go(id);
+        }
+        if seat.in_flight > 0 {
+            self.make_room(index);
         } else {
             self.leave(index);
-            self.dial(index, Some(id));
         }
+        self.dial(index, Some(id));
     }
 
     /// Hands the request of a lane to its connection, which is open.
@@ -241,6 +253,7 @@ impl<D: Dialer> Load<D> {
             if lane.record.opened {
                 lane.record.handshake = seat.link.as_ref().and_then(Link::handshake);
             }
+            lane.seat = lane.home;
         }
         let record = lane.record;
         if self.is_single {
@@ -282,13 +295,17 @@ impl<D: Dialer> Load<D> {
     }
 
     /// A connection broke: its requests fail.
-    fn broke(&mut self, index: u32, failure: &Failure) {
+    pub(super) fn broke(&mut self, index: u32, failure: &Failure) {
         let now = self.inbox.now;
         let seat = &mut self.seats[index as usize];
         let opening = seat.opening.take();
         let lanes = std::mem::take(&mut seat.lanes);
         for &id in &lanes {
-            match self.lanes[id as usize].state {
+            let lane = &self.lanes[id as usize];
+            if lane.seat != index {
+                continue;
+            }
+            match lane.state {
                 LaneState::Going => self.fail(id, now, failure.clone()),
                 LaneState::Closing => self.release(id),
                 LaneState::Free | LaneState::Waiting => {}
@@ -303,6 +320,7 @@ impl<D: Dialer> Load<D> {
             Some(None) => self.not_opened = Some(failure.clone()),
             None => {}
         }
+        self.vacate(index);
         self.reopen(index);
     }
 
@@ -316,6 +334,7 @@ impl<D: Dialer> Load<D> {
             }
         } else if seat.opening.is_none() && seat.in_flight == 0 && !link.is_open() {
             self.leave(index);
+            self.vacate(index);
             self.reopen(index);
         }
     }
@@ -403,6 +422,7 @@ impl<D: Dialer> Load<D> {
             // With one request at a time, a late response would be taken for the response to the next request.
             Some(link) if !link.is_open() && seat.in_flight == 0 => {
                 seat.link = None;
+                self.vacate(index);
                 self.reopen(index);
             }
             Some(_) => self.soil(index),
@@ -411,7 +431,7 @@ impl<D: Dialer> Load<D> {
     }
 
     /// Remembers that a connection may have output.
-    fn soil(&mut self, index: u32) {
+    pub(super) fn soil(&mut self, index: u32) {
         let seat = &mut self.seats[index as usize];
         if !seat.is_dirty {
             seat.is_dirty = true;

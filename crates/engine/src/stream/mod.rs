@@ -132,6 +132,10 @@ impl<M: Machine> Link for StreamLink<M> {
         self.phase == Phase::Open && self.machine.is_open()
     }
 
+    fn rename(&self, poller: &Poller, token: u64) -> Result<(), Failure> {
+        poller.rename(&self.socket, token).map_err(|error| failure::io("watching a connection that ends", &error))
+    }
+
     fn start(&mut self, slot: Slot) {
         self.machine.start(slot);
     }
