@@ -135,19 +135,20 @@ impl<B> Channel<B> {
         failure
     }
 
-    /// Whether an error means that the server did not process the request, because it closes the connection in an
-    /// orderly way: its GOAWAY without an error names an earlier request as the last one, or came before this request
-    /// was sent (RFC 9113, section 6.8).
+    /// Whether an error means that the server did not process the request: it refused the stream, or closes the
+    /// connection in an orderly way. Its GOAWAY without an error then names an earlier request as the last one, or came
+    /// before this request was sent (RFC 9113, sections 6.8 and 8.7).
     pub fn turns_away(&self, error: &hyper::Error) -> bool {
-        let by_goaway = || {
+        let because = |applies: fn(&h2::Error) -> bool| {
             let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
-            causes.any(|cause| {
-                let cause = cause.downcast_ref::<h2::Error>();
-                cause.is_some_and(|h2| h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR))
-            })
+            causes.any(|cause| cause.downcast_ref::<h2::Error>().is_some_and(|h2| h2.is_remote() && applies(h2)))
         };
+        if because(|h2| h2.is_reset() && h2.reason() == Some(h2::Reason::REFUSED_STREAM)) {
+            return true;
+        }
         // A request that was not sent is cancelled.
         let unsent = error.is_canceled() && self.shared.ended_in_order.get();
+        let by_goaway = || because(|h2| h2.is_go_away() && h2.reason() == Some(h2::Reason::NO_ERROR));
         let turns_away = !self.shared.proof.was_reset() && (unsent || by_goaway());
         self.shared.is_closing.set(self.shared.is_closing.get() || turns_away);
         turns_away
