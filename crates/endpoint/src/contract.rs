@@ -166,7 +166,7 @@ fn try_request(
     }
     if outcome.sent_again > 0 {
         let count = outcome.sent_again;
-        write_line(format_args!("{count} requests went on a new connection after a GOAWAY of the server"));
+        write_line(format_args!("{count} requests were sent again after the server turned them away"));
     }
     outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();

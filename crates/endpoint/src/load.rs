@@ -27,11 +27,11 @@ pub enum Client {
 }
 
 impl Client {
-    /// The client of a protocol if nothing else is wanted: the load engine over HTTP/1.1. Over HTTP/2 it does not yet
-    /// send requests again that a GOAWAY turned away (RFC 9113, section 6.8), which would be false failures.
+    /// The client of these protocols if nothing else is wanted: the load engine if it has all of them. Protocols that
+    /// are compared have one client, so that they differ in nothing else.
     #[must_use]
-    pub const fn of(protocol: Protocol) -> Self {
-        if matches!(protocol, Protocol::H1 | Protocol::H1c) { Self::Engine } else { Self::Builtin }
+    pub fn of(protocols: &[Protocol]) -> Self {
+        if protocols.iter().all(|protocol| engine::supports(*protocol)) { Self::Engine } else { Self::Builtin }
     }
 
     /// The name, which is that of the endpoint.
@@ -68,8 +68,8 @@ pub struct LoadResult {
     pub requests: u64,
     /// Requests that failed, by kind.
     pub errors: IndexMap<ErrorKind, u64>,
-    /// Requests that the server turned away when it closed their connection in an orderly way (GOAWAY), so that they
-    /// went on a new one. They are no failures.
+    /// Requests that the server turned away in an orderly way (GOAWAY, REFUSED_STREAM), so that they went again. They
+    /// are no failures.
     pub sent_again: u64,
     /// The message of the first failure.
     pub first_failure: Option<String>,

@@ -61,7 +61,7 @@ pub struct LoadArgs {
     /// Distribution of the intervals between the requests of an open loop
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "rate")]
     pub arrivals: ArrivalsArg,
-    /// The client; default: `engine` for HTTP/1.1, otherwise `builtin`
+    /// The client; default: `engine` for HTTP/1.1 and HTTP/2, otherwise `builtin`
     #[arg(long, value_enum)]
     pub client: Option<ClientArg>,
     /// Number of client threads

@@ -138,9 +138,9 @@ fn client(wanted: Option<ClientArg>, protocol: Protocol, has_mix: bool) -> Resul
             "the load engine sends neither bodies of text, nor several requests, nor checks what is expected; use --client \
              builtin",
         )),
-        None => Ok(Client::of(protocol)),
+        None => Ok(Client::of(&[protocol])),
         Some(ClientArg::Builtin) => Ok(Client::Builtin),
-        Some(ClientArg::Engine) if Client::of(protocol) == Client::Engine => Ok(Client::Engine),
+        Some(ClientArg::Engine) if Client::of(&[protocol]) == Client::Engine => Ok(Client::Engine),
         Some(ClientArg::Engine) => {
             Err(Failure::input(format!("the load engine does not support {}; use --client builtin", protocol.title())))
         }
@@ -318,7 +318,7 @@ fn text(
         let _ = writeln!(text, "{:<22} {count} {kind}", "");
     }
     if result.sent_again > 0 {
-        let what = "on a new connection after a GOAWAY of the server";
+        let what = "after the server turned them away (GOAWAY, REFUSED_STREAM)";
         let _ = writeln!(text, "{:<22} {} {what}", "sent again", result.sent_again);
     }
     if let Some(failure) = &result.first_failure {

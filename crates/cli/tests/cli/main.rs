@@ -25,3 +25,4 @@ mod reference;
 mod report_in_browsers;
 mod requests;
 mod terminal;
+mod turned_away;

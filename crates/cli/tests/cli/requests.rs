@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 use wirelab_model::protocol::Protocol;
-use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, Serve, closed_port, serve};
-use wirelab_testkit::{Said, Skip, eventually, run, said, skip, wirelab};
+use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, Serve, serve};
+use wirelab_testkit::{Said, run, said, wirelab};
 
 const TOKEN: &str = "s3cr3t-token";
 
@@ -313,57 +313,6 @@ fn a_program_that_does_not_listen_is_an_error_with_its_last_output() {
         fs::remove_dir_all(place.path("wirelab-runs")).unwrap();
     }
     run_study(&place, "server_command = []", &[]).with_status(2).complains(&["has no word", "{port}"]);
-}
-
-/// nginx in a place, until drop.
-struct Nginx(std::process::Child);
-
-impl Nginx {
-    /// Starts nginx with these lines in its server; `None` if it is not installed.
-    #[track_caller]
-    fn start(place: &Place, listen: &str, lines: &str) -> Option<(Self, u16)> {
-        const PROGRAM: &str = "/usr/sbin/nginx";
-        if !std::path::Path::new(PROGRAM).exists() {
-            let remedy = "apt-get install nginx-light".to_owned();
-            skip(Skip::MissingProgram { program: "nginx".to_owned(), remedy });
-            return None;
-        }
-        let (port, folder) = (closed_port(), place.folder().display());
-        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .iter()
-            .map(|name| format!("{name}_temp_path {folder}/{name};\n"))
-            .collect();
-        let configuration = format!(
-            "daemon off;\nerror_log stderr;\npid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{temporary}\
-             server {{\nlisten 127.0.0.1:{port} {listen};\n{lines}\n}}\n}}\n"
-        );
-        fs::write(place.path("nginx.conf"), configuration).unwrap();
-        let mut command = std::process::Command::new(PROGRAM);
-        let child = command.arg("-p").arg(place.folder()).arg("-c").arg(place.path("nginx.conf")).spawn().unwrap();
-        let nginx = Self(child);
-        eventually("nginx listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some((nginx, port))
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // The master process ends its workers at SIGTERM.
-        let _ = std::process::Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
-}
-
-#[test]
-fn requests_that_a_goaway_of_nginx_turns_away_go_on_a_new_connection() {
-    let place = Place::new();
-    let lines = "keepalive_requests 20;\nlocation / { return 200 ok; }";
-    let Some((_nginx, port)) = Nginx::start(&place, "http2", lines) else { return };
-    let url = format!("http://localhost:{port}/");
-    let found = json(&load(&place, &["-p", "h2c", "-c", "2", "-m", "8", "-n", "4000", "--json", &url]).with_status(0));
-    assert_eq!((&found["requests"], &found["errors"]), (&Value::from(4000), &serde_json::json!({})), "{found}");
-    // Of 16 requests in flight, some are on their way when nginx announces the end of a connection.
-    assert!(found["sent_again"].as_u64().unwrap() > 0, "{found}");
 }
 
 #[test]
