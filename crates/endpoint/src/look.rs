@@ -10,9 +10,9 @@ use hyper_util::rt::TokioIo;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
+use wirelab_engine::requests::prepare;
 
 use crate::client::h3::H3Transport;
-use crate::client::mix::prepare;
 use crate::client::transport::{Connection, Failure, Transport};
 use crate::client::{Dialed, Dialer, LocalExecutor, Recipe, http_failure};
 use crate::refusal::Refusal;

@@ -12,8 +12,8 @@
 //! | `poller` | the reactor: epoll, and one alarm |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
-//! Every client shares `schedule`, `record`, `expected`, `progress`, `servers`, `socket`, `tls`, `accounts`, `reading`,
-//! `payload`, `refusal` and `file_limit`, the built-in endpoints included.
+//! Every client shares `schedule`, `record`, `requests`, `expected`, `progress`, `servers`, `socket`, `tls`,
+//! `accounts`, `reading`, `payload`, `refusal` and `file_limit`, the built-in endpoints included.
 
 pub mod accounts;
 pub mod expected;
@@ -37,6 +37,7 @@ pub mod progress;
 pub mod reading;
 pub mod record;
 pub mod refusal;
+pub mod requests;
 pub mod results;
 pub mod rounds;
 pub mod schedule;

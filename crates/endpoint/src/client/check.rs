@@ -4,15 +4,15 @@
 use ring::digest::{Context, SHA256};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::spec::{ClientSpec, Request};
+use wirelab_engine::requests::Pick;
 
-use crate::client::mix::Pick;
 use crate::client::thread_state::ThreadState;
 use crate::client::transport::{Connection, Failure, Sink, Transport};
 
 /// Sends each request whose response is known, and compares status, size, content and negotiated protocol with what the
 /// spec expects.
 pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpec) -> Result<(), Failure> {
-    for (pick, name) in state.to_check() {
+    for (pick, name) in state.requests.to_check() {
         let attempt = |failure: Failure| {
             let Request { method, path, .. } = &spec.request;
             let what = name.map_or_else(|| format!("{method} {path}"), |name| format!("`{name}`"));
@@ -51,7 +51,7 @@ async fn one<T: Transport>(state: &ThreadState<T>, spec: &ClientSpec, pick: Pick
 pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, pick: Pick, sink: Sink<'_>) -> Result<(), Failure> {
     let mut connection = state.connect().await?;
     let mut body = Vec::new();
-    let keeps = state.reads_body(pick);
+    let keeps = state.requests.reads_body(pick);
     let mut both = |bytes: &[u8]| {
         sink(bytes);
         if keeps {
@@ -59,7 +59,10 @@ pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, pick: Pick, sink:
         }
     };
     match tokio::time::timeout(state.timeouts.request, connection.request(pick.number, Some(&mut both))).await {
-        Ok(answer) => state.judge(pick, &answer?, &body)?,
+        Ok(answer) => {
+            let answer = answer?;
+            state.requests.judge(pick, answer.status, answer.bytes_in, &body)?;
+        }
         Err(_) => return Err(state.request_timeout()),
     }
     connection.close().await;

@@ -115,7 +115,7 @@ impl<T: Transport> Engine<T> {
         };
         let mut before = self.state.transport.tickets();
         while before < wanted {
-            check::once(&self.state, self.state.pick(), &mut |_| {}).await?;
+            check::once(&self.state, self.state.requests.pick(), &mut |_| {}).await?;
             let now = self.state.transport.tickets();
             if now <= before {
                 break;

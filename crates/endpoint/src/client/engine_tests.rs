@@ -201,11 +201,6 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
     }
 }
 
-/// A spec for tests of other modules.
-pub(crate) fn spec_of_one_request() -> ClientSpec {
-    spec(Protocol::H1c, ConnectionPolicy::PerRequest, closed(1), Extent::Requests(1))
-}
-
 const fn persistent(connections: u32, streams: u32) -> ConnectionPolicy {
     ConnectionPolicy::Persistent { connections, streams }
 }

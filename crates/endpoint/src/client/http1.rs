@@ -18,11 +18,11 @@ use tokio::time::timeout;
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
+use wirelab_engine::requests::prepare;
 
 use crate::client::failure;
 use crate::client::http::Recipe;
 use crate::client::http_body::OutgoingBody;
-use crate::client::mix::prepare;
 use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_WAIT};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;

@@ -9,11 +9,11 @@ use hyper::body::{Body, Incoming};
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
+use wirelab_engine::requests::prepare;
 
 use crate::client::http::Recipe;
 use crate::client::http_body::OutgoingBody;
 use crate::client::http2_channel::{Channel, Channels};
-use crate::client::mix::prepare;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::spec::{Pause, Schedule};
+use wirelab_engine::requests::Pick;
 
 use crate::client::deadline::Elapsed;
-use crate::client::mix::Pick;
 use crate::client::pool::{Lane, Pool};
 use crate::client::record::Record;
 use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
@@ -200,7 +200,7 @@ pub(crate) async fn perform<T: Transport>(
 ) -> Instant {
     let start = state.now();
     let mut record = Record::begin(intended.min(start), start);
-    let pick = state.pick();
+    let pick = state.requests.pick();
     let mut body = Vec::new();
     let outcome = attempt(lane, state, pick, &mut record, &mut body).await;
     record.request = pick.request;
@@ -210,7 +210,7 @@ pub(crate) async fn perform<T: Transport>(
             record.end = answer.last_byte;
             record.bytes_in = answer.bytes_in;
             record.status = answer.status;
-            state.judge(pick, &answer, &body).err()
+            state.requests.judge(pick, answer.status, answer.bytes_in, &body).err()
         }
         Err(failure) => {
             record.end = state.now();
@@ -297,7 +297,7 @@ async fn send_once<T: Transport>(
     };
     record.bytes_out = pick.body_size;
     let mut collect = |bytes: &[u8]| body.extend_from_slice(bytes);
-    let sink = state.reads_body(pick).then_some(&mut collect as Sink<'_>);
+    let sink = state.requests.reads_body(pick).then_some(&mut collect as Sink<'_>);
     match lane.deadline.guard(by, held.connection.request(pick.number, sink)).await {
         Ok(Ok(answer)) => Sent::Done(Ok(answer)),
         Ok(Err(failure)) if held.connection.was_turned_away() => Sent::TurnedAway(failure),

@@ -12,7 +12,6 @@ pub(crate) mod engine;
 mod engine_tests;
 #[cfg(feature = "builtin")]
 pub(crate) mod engine_thread;
-mod expect;
 #[cfg(feature = "builtin")]
 mod failure;
 #[cfg(feature = "builtin")]
@@ -34,9 +33,7 @@ pub(crate) mod http2;
 mod http2_channel;
 #[cfg(feature = "builtin")]
 mod http_body;
-mod json_path;
 mod lanes;
-pub(crate) mod mix;
 pub mod multiplexed;
 mod pool;
 #[cfg(feature = "builtin")]

@@ -7,8 +7,8 @@ use std::time::Instant;
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
+use wirelab_engine::requests::prepare;
 
-use crate::client::mix::prepare;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;

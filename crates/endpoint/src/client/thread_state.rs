@@ -8,14 +8,12 @@ use std::time::Instant;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
-use wirelab_engine::expected::Expected;
 use wirelab_engine::progress::{Progress, Timeouts, expected_requests};
+use wirelab_engine::requests::Requests;
 
-use crate::client::expect::Expected as OwnExpected;
-use crate::client::mix::{Mix, Pick};
 use crate::client::record::{Record, Recorder};
 use crate::client::schedule::Share;
-use crate::client::transport::{Answer, Failure, Transport};
+use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
 use crate::wait::Timer;
 
@@ -51,10 +49,8 @@ pub(crate) struct ThreadState<T> {
     pub per_request: bool,
     /// Whether a connection carries several requests at once.
     pub multiplexes: bool,
-    /// The request without a mix.
-    only: Pick,
-    mix: Option<Mix>,
-    expected: Expected,
+    /// What it sends, and what the responses must be.
+    pub requests: Requests,
     /// Kind of a time-out: bare UDP has no retransmission, so a late response counts as lost.
     silence: ErrorKind,
     now: fn() -> Instant,
@@ -84,9 +80,7 @@ impl<T: Transport> ThreadState<T> {
             timeouts: Timeouts::of(spec),
             per_request: spec.connections == ConnectionPolicy::PerRequest,
             multiplexes: spec.protocol.multiplexes(),
-            only: Pick { number: 0, request: None, body_size: spec.request.body_size },
-            mix: Mix::of(spec, share)?,
-            expected: Expected::of(spec),
+            requests: Requests::of(spec, share)?,
             silence: if spec.protocol == Protocol::Udp { ErrorKind::Lost } else { ErrorKind::Timeout },
             now: K::now,
             numbers,
@@ -131,49 +125,6 @@ impl<T: Transport> ThreadState<T> {
     /// The number of a new connection.
     pub fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Picks the next request to send.
-    pub fn pick(&self) -> Pick {
-        self.mix.as_ref().map_or(self.only, Mix::pick)
-    }
-
-    /// The requests to check before the measurement, with their names: those whose response is known.
-    pub fn to_check(&self) -> Vec<(Pick, Option<&str>)> {
-        match &self.mix {
-            None => vec![(self.only, None)],
-            Some(mix) => {
-                let named = mix.firsts().map(|pick| (pick, pick.request.map(|request| mix.name(request))));
-                named.filter(|(pick, _)| self.expectation(*pick).is_some()).collect()
-            }
-        }
-    }
-
-    /// Whether the bytes of the response are needed to judge it.
-    pub fn reads_body(&self, pick: Pick) -> bool {
-        self.expectation(pick).is_some_and(OwnExpected::reads_body)
-    }
-
-    fn expectation(&self, pick: Pick) -> Option<&OwnExpected> {
-        let expected = self.mix.as_ref()?.expected(pick.request?);
-        (!expected.is_empty()).then_some(expected)
-    }
-
-    /// Checks a complete response to a request; `body` is needed if [`Self::reads_body`].
-    pub fn judge(&self, pick: Pick, answer: &Answer, body: &[u8]) -> Result<(), Failure> {
-        let fail = |kind, message| Err(Failure::new(kind, message));
-        if let Some(expected) = self.expectation(pick) {
-            match (expected.status(), answer.status) {
-                (Some(wanted), Some(status)) if status != wanted => {
-                    let message = format!("the server answered with status {status} instead of {wanted}");
-                    return fail(ErrorKind::Status, message);
-                }
-                (Some(_), _) => return expected.check_body(answer, body),
-                (None, Some(200..=299 | 304)) => return expected.check_body(answer, body),
-                (None, _) => {}
-            }
-        }
-        self.expected.judge(answer.status, answer.bytes_in)
     }
 
     /// Counts a request that a closing connection turned away.

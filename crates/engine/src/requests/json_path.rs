@@ -1,4 +1,4 @@
-//! Paths into JSON documents (RFC 9535). Only the built-in client has them; other programs do without the library.
+//! Paths into JSON documents (RFC 9535). Only the clients of wirelab have them; other programs do without the library.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use crate::refusal::Refusal;
 
 /// A path, prepared for repeated use.
 #[derive(Debug)]
-pub(crate) struct JsonPath {
+pub(super) struct JsonPath {
     text: String,
-    #[cfg(feature = "builtin")]
+    #[cfg(feature = "load")]
     query: jsonpath_rust::parser::model::JpQuery,
 }
 
-#[cfg(feature = "builtin")]
+#[cfg(feature = "load")]
 impl JsonPath {
     /// Reads a path.
     pub fn of(text: &str) -> Result<Self, Refusal> {
@@ -28,7 +28,7 @@ impl JsonPath {
     }
 }
 
-#[cfg(not(feature = "builtin"))]
+#[cfg(not(feature = "load"))]
 impl JsonPath {
     /// Refuses every path.
     pub fn of(text: &str) -> Result<Self, Refusal> {

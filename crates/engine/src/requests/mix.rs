@@ -1,22 +1,22 @@
-//! The requests of a thread: one that it repeats, or a mix of several with weights and data.
+//! A mix of several requests with weights and data.
 
 use std::cell::{Cell, RefCell};
 
 use wirelab_contract::mix::MixedRequest;
 use wirelab_contract::spec::{ClientSpec, Request};
-use wirelab_engine::rounds::Rounds;
 
-use crate::client::expect::Expected;
-use crate::client::schedule::Share;
+use super::expectation::Check;
 use crate::refusal::Refusal;
+use crate::rounds::Rounds;
+use crate::schedule::Share;
 
 /// The largest sum of the weights of a mix: each round is a list of that length.
 const LONGEST_ROUND: u64 = 100_000;
 
 /// A request to send.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pick {
-    /// Its number among the prepared requests of a transport ([`prepare`]).
+pub struct Pick {
+    /// Its number among the prepared requests ([`prepare`]).
     pub number: usize,
     /// The number of the request in the mix; absent without a mix.
     pub request: Option<u32>,
@@ -25,10 +25,11 @@ pub(crate) struct Pick {
 }
 
 /// Prepares every request of a spec: one, or those of the mix with all their variants in order.
-pub(crate) fn prepare<T>(
-    spec: &ClientSpec,
-    prepare: impl Fn(&ClientSpec) -> Result<T, Refusal>,
-) -> Result<Vec<T>, Refusal> {
+///
+/// # Errors
+///
+/// Those of `prepare`.
+pub fn prepare<T>(spec: &ClientSpec, prepare: impl Fn(&ClientSpec) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
     if spec.mix.is_empty() {
         return Ok(vec![prepare(spec)?]);
     }
@@ -44,7 +45,7 @@ pub(crate) fn prepare<T>(
 
 /// The mix of one thread.
 #[derive(Debug)]
-pub(crate) struct Mix {
+pub(super) struct Mix {
     requests: Vec<Member>,
     rounds: RefCell<Rounds>,
 }
@@ -60,7 +61,7 @@ struct Member {
     /// The variant to take next, and the distance to the one after it: threads take variants in turn.
     next: Cell<usize>,
     step: usize,
-    expected: Expected,
+    check: Check,
 }
 
 impl Mix {
@@ -104,8 +105,8 @@ impl Mix {
     }
 
     /// What the response to a request must be.
-    pub fn expected(&self, request: u32) -> &Expected {
-        &self.requests[request as usize].expected
+    pub fn check(&self, request: u32) -> &Check {
+        &self.requests[request as usize].check
     }
 
     /// The name of a request.
@@ -126,20 +127,20 @@ impl Member {
             next: Cell::new(share.index as usize % sizes.len()),
             step: share.of as usize,
             sizes,
-            expected: Expected::of(&request.expect)?,
+            check: Check::of(&request.expect)?,
         })
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "load"))]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::client::engine_tests::spec_of_one_request;
+    use crate::testing::client_spec;
 
     fn mixed(name: &str, weight: u32, rows: usize) -> MixedRequest {
-        let variant = |row| Request { path: format!("/{name}/{row}"), ..spec_of_one_request().request };
+        let variant = |row| Request { path: format!("/{name}/{row}"), ..client_spec("h1c").request };
         MixedRequest {
             name: name.to_owned(),
             weight,
@@ -149,7 +150,7 @@ mod tests {
     }
 
     fn spec(mix: Vec<MixedRequest>) -> ClientSpec {
-        ClientSpec { mix, ..spec_of_one_request() }
+        ClientSpec { mix, ..client_spec("h1c") }
     }
 
     #[test]

@@ -4,21 +4,20 @@ use ring::digest::{SHA256, digest};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::mix::Expectation;
 
-use crate::client::json_path::JsonPath;
-use crate::client::transport::{Answer, Failure};
-use crate::refusal::Refusal;
+use super::json_path::JsonPath;
+use crate::refusal::{Failure, Refusal};
 
 /// Longest part of a response in a message, in characters.
 const SHOWN: usize = 80;
 
 /// The expectation, prepared for repeated checks.
 #[derive(Debug)]
-pub(crate) struct Expected {
+pub(super) struct Check {
     written: Expectation,
     json: Vec<(JsonPath, serde_json::Value)>,
 }
 
-impl Expected {
+impl Check {
     /// Prepares an expectation.
     pub fn of(written: &Expectation) -> Result<Self, Refusal> {
         let json = written.json.iter().map(|(path, value)| Ok((JsonPath::of(path)?, value.clone())));
@@ -36,16 +35,15 @@ impl Expected {
         self.written.status
     }
 
-    /// Whether [`Self::check_body`] needs the bytes of the body.
+    /// Whether [`Self::body`] needs the bytes of the body.
     pub fn reads_body(&self) -> bool {
         self.written.reads_body()
     }
 
-    /// Checks size and content of a response's body.
-    pub fn check_body(&self, answer: &Answer, body: &[u8]) -> Result<(), Failure> {
+    /// Checks size and content of a response's body of `got` bytes.
+    pub fn body(&self, got: u64, body: &[u8]) -> Result<(), Failure> {
         let fail = |message: String| Err(Failure::new(ErrorKind::Digest, message));
         let Expectation { size, sha256, contains, .. } = &self.written;
-        let got = answer.bytes_in;
         match *size {
             Some(size) if got < size => {
                 let message = format!("the response has {got} bytes instead of {size}");
@@ -101,19 +99,15 @@ fn shortened(text: &str) -> String {
     if text.chars().count() > SHOWN { format!("{shown}…") } else { shown }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "load"))]
 mod tests {
-    use std::time::Instant;
-
     use serde_json::json;
 
     use super::*;
 
     fn check(written: serde_json::Value, body: &str) -> Result<(), Failure> {
-        let expected = Expected::of(&serde_json::from_value(written).unwrap()).unwrap();
-        let now = Instant::now();
-        let answer = Answer { first_byte: now, last_byte: now, bytes_in: body.len() as u64, status: Some(200) };
-        expected.check_body(&answer, body.as_bytes())
+        let check = Check::of(&serde_json::from_value(written).unwrap()).unwrap();
+        check.body(body.len() as u64, body.as_bytes())
     }
 
     #[test]
@@ -154,6 +148,6 @@ mod tests {
     #[test]
     fn a_path_that_is_none_is_refused() {
         let written = serde_json::from_value(json!({"json": {"$.[": 1}})).unwrap();
-        assert!(matches!(Expected::of(&written), Err(Refusal::Unsupported(why)) if why.contains("$.[")));
+        assert!(matches!(Check::of(&written), Err(Refusal::Unsupported(why)) if why.contains("$.[")));
     }
 }
