@@ -50,8 +50,8 @@ pub trait Link {
     /// [`Failure`] if the kernel refuses.
     fn rename(&self, poller: &Poller, token: u64) -> Result<(), Failure>;
 
-    /// Starts a request, which leaves with the next `flush`.
-    fn start(&mut self, slot: Slot);
+    /// Starts the request with this number, which leaves with the next `flush`.
+    fn start(&mut self, slot: Slot, number: usize);
 
     /// Abandons a request: no event of it follows. The next `flush` tells the peer, if the protocol can.
     fn cancel(&mut self, slot: Slot);

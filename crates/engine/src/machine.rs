@@ -71,11 +71,20 @@ pub struct Inbox {
     pub events: Vec<Event>,
     /// Hashes the response bodies, for the check request.
     pub digest: Option<Context>,
+    /// The bodies of responses, by slot; a thread whose responses are judged without them has none.
+    bodies: Vec<Body>,
+}
+
+/// The body of a response.
+#[derive(Default)]
+struct Body {
+    is_kept: bool,
+    bytes: Vec<u8>,
 }
 
 impl Default for Inbox {
     fn default() -> Self {
-        Self { now: Instant::now(), events: Vec::with_capacity(256), digest: None }
+        Self { now: Instant::now(), events: Vec::with_capacity(256), digest: None, bodies: Vec::new() }
     }
 }
 
@@ -100,11 +109,32 @@ impl Inbox {
         self.events.push(Event::TurnedAway { slot, at: self.now, failure });
     }
 
+    /// Begins a response, whose body is kept or only counted.
+    pub fn begin_body(&mut self, slot: Slot, is_kept: bool) {
+        let place = slot as usize;
+        if is_kept && place >= self.bodies.len() {
+            self.bodies.resize_with(place + 1, Body::default);
+        }
+        if let Some(body) = self.bodies.get_mut(place) {
+            body.is_kept = is_kept;
+            body.bytes.clear();
+        }
+    }
+
     /// Takes bytes of a response body.
-    pub fn body(&mut self, bytes: &[u8]) {
+    pub fn body(&mut self, slot: Slot, bytes: &[u8]) {
         if let Some(digest) = &mut self.digest {
             digest.update(bytes);
         }
+        if let Some(body) = self.bodies.get_mut(slot as usize).filter(|body| body.is_kept) {
+            body.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// The body of a response that is kept; empty for others.
+    #[must_use]
+    pub fn kept(&self, slot: Slot) -> &[u8] {
+        self.bodies.get(slot as usize).map_or(&[], |body| &body.bytes)
     }
 }
 
@@ -122,10 +152,10 @@ pub fn interim_flood() -> Failure {
 ///
 /// An error of `receive` or `end` breaks the connection, and with it every request without a last event.
 pub trait Machine: Sized + 'static {
-    /// What all connections share: the encoded request.
+    /// What all connections share: the encoded requests.
     type Plan: 'static;
 
-    /// Encodes the request of the spec, once.
+    /// Encodes the requests of the spec, once.
     ///
     /// # Errors
     ///
@@ -143,8 +173,9 @@ pub trait Machine: Sized + 'static {
     /// Whether the connection takes another request, as far as its bytes tell.
     fn is_open(&self) -> bool;
 
-    /// Starts a request. Its bytes are in the output at once, or as soon as the peer allows another request.
-    fn start(&mut self, slot: Slot);
+    /// Starts the request with this number, in the order of [`prepare`](crate::requests::prepare). Its bytes are in the
+    /// output at once, or as soon as the peer allows another request.
+    fn start(&mut self, slot: Slot, number: usize);
 
     /// Abandons a request: no event of it follows. A protocol without streams is no longer open then.
     fn cancel(&mut self, slot: Slot);

@@ -57,6 +57,19 @@ impl Payload {
         }
     }
 
+    /// The bytes from `offset` on: as many as `most`, but at most [`LONGEST`].
+    #[must_use]
+    pub fn slice(&self, offset: u64, most: u64) -> &[u8] {
+        let wanted = most.min(self.size() - offset);
+        match self {
+            Self::Pattern(_) => piece_slice(offset, wanted),
+            Self::Own(bytes) => {
+                let start = offset as usize;
+                &bytes[start..start + wanted.min(LONGEST as u64) as usize]
+            }
+        }
+    }
+
     /// The next bytes from `offset` on, at most [`LONGEST`].
     #[must_use]
     pub fn piece(&self, offset: u64) -> Bytes {
@@ -104,7 +117,10 @@ mod tests {
         let payload = Payload::of(&request(Content::Text(long.clone()), 2 * LONGEST as u64)).unwrap();
         let mut sent = Vec::new();
         while (sent.len() as u64) < payload.size() {
-            sent.extend(payload.piece(sent.len() as u64));
+            let at = sent.len() as u64;
+            let piece = payload.piece(at);
+            assert!(payload.slice(at, u64::MAX) == piece && payload.slice(at, 7) == &piece[..7.min(piece.len())]);
+            sent.extend(piece);
         }
         assert!(sent == long.as_bytes());
         let payload = Payload::of(&request(Content::Base64("AP8=".to_owned()), 2)).unwrap();

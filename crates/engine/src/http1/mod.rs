@@ -13,6 +13,7 @@ use wirelab_contract::spec::ClientSpec;
 
 use crate::machine::{INTERIM_LIMIT, Inbox, Machine, Slot, interim_flood};
 use crate::refusal::{Failure, Refusal};
+use crate::requests::prepare;
 
 use chunked::Chunks;
 use head::{Framing, Head, Heads, Parsed};
@@ -22,7 +23,9 @@ pub(crate) use request::{checked_authority, has_body};
 /// A connection, which carries one request at a time.
 #[derive(Debug)]
 pub struct Http1 {
-    request: Rc<Encoded>,
+    requests: Rc<Vec<Encoded>>,
+    /// The number of the request.
+    number: usize,
     /// Bytes of the request that were sent.
     sent: u64,
     /// Bytes of the request to send; 0 between requests.
@@ -54,15 +57,16 @@ enum State {
 }
 
 impl Machine for Http1 {
-    type Plan = Encoded;
+    type Plan = Vec<Encoded>;
 
-    fn plan(spec: &ClientSpec) -> Result<Encoded, Refusal> {
-        Encoded::new(spec)
+    fn plan(spec: &ClientSpec) -> Result<Vec<Encoded>, Refusal> {
+        prepare(spec, Encoded::new)
     }
 
-    fn new(plan: &Rc<Encoded>) -> Self {
+    fn new(plan: &Rc<Vec<Encoded>>) -> Self {
         Self {
-            request: Rc::clone(plan),
+            requests: Rc::clone(plan),
+            number: 0,
             sent: 0,
             total: 0,
             slot: 0,
@@ -80,10 +84,10 @@ impl Machine for Http1 {
         self.open
     }
 
-    fn start(&mut self, slot: Slot) {
-        self.slot = slot;
+    fn start(&mut self, slot: Slot, number: usize) {
+        (self.slot, self.number) = (slot, number);
         self.sent = 0;
-        self.total = self.request.size();
+        self.total = self.requests[number].size();
         self.bytes_in = 0;
         self.interim = 0;
         self.state = State::Head(false);
@@ -119,7 +123,7 @@ impl Machine for Http1 {
                 }
                 State::Length(left) => {
                     let count = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
-                    inbox.body(&bytes[..count]);
+                    inbox.body(self.slot, &bytes[..count]);
                     bytes = &bytes[count..];
                     self.bytes_in += count as u64;
                     *left -= count as u64;
@@ -131,7 +135,7 @@ impl Machine for Http1 {
                     let mut size = 0;
                     let count = chunks.read(bytes, |piece| {
                         size += piece.len() as u64;
-                        inbox.body(piece);
+                        inbox.body(self.slot, piece);
                     })?;
                     let ended = chunks.ended();
                     bytes = &bytes[count..];
@@ -141,7 +145,7 @@ impl Machine for Http1 {
                     }
                 }
                 State::UntilEnd => {
-                    inbox.body(bytes);
+                    inbox.body(self.slot, bytes);
                     self.bytes_in += bytes.len() as u64;
                     bytes = &[];
                 }
@@ -174,7 +178,7 @@ impl Machine for Http1 {
     }
 
     fn output(&self) -> &[u8] {
-        if self.sent == self.total { &[] } else { self.request.from(self.sent) }
+        if self.sent == self.total { &[] } else { self.requests[self.number].from(self.sent) }
     }
 
     fn sent(&mut self, count: usize) {
@@ -196,7 +200,7 @@ impl Http1 {
         }
         self.status = head.status;
         self.persists = head.persists;
-        let framing = if self.request.has_no_response_body() { Framing::Length(0) } else { head.framing };
+        let framing = if self.requests[self.number].has_no_response_body() { Framing::Length(0) } else { head.framing };
         self.state = match framing {
             Framing::Length(0) => {
                 self.complete(inbox);

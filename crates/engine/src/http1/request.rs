@@ -1,10 +1,10 @@
-//! The request, encoded once.
+//! A request, encoded once.
 
 use std::net::Ipv6Addr;
 
 use wirelab_contract::spec::{ClientSpec, Request};
 
-use crate::payload;
+use crate::payload::Payload;
 use crate::refusal::Refusal;
 
 /// Largest beginning of a body that is encoded with the head, so that a small request takes one system call.
@@ -16,7 +16,7 @@ pub struct Encoded {
     /// The head and the beginning of the body.
     opening: Vec<u8>,
     head_size: u64,
-    body_size: u64,
+    payload: Payload,
     is_head: bool,
 }
 
@@ -43,14 +43,15 @@ impl Encoded {
         head.push_str("\r\n");
         let mut opening = head.into_bytes();
         let head_size = opening.len() as u64;
-        opening.extend_from_slice(payload::piece_slice(0, request.body_size.min(JOINED)));
-        Ok(Self { opening, head_size, body_size: request.body_size, is_head: request.method == "HEAD" })
+        let payload = Payload::of(request)?;
+        opening.extend_from_slice(payload.slice(0, JOINED));
+        Ok(Self { opening, head_size, payload, is_head: request.method == "HEAD" })
     }
 
     /// Size in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
-        self.head_size + self.body_size
+        self.head_size + self.payload.size()
     }
 
     /// Bytes from this offset on, not necessarily all.
@@ -58,7 +59,7 @@ impl Encoded {
     pub fn from(&self, offset: u64) -> &[u8] {
         match usize::try_from(offset) {
             Ok(start) if start < self.opening.len() => &self.opening[start..],
-            _ => payload::piece_slice(offset - self.head_size, self.size() - offset),
+            _ => self.payload.slice(offset - self.head_size, u64::MAX),
         }
     }
 
@@ -80,7 +81,7 @@ pub(crate) fn checked_authority(spec: &ClientSpec) -> Result<String, Refusal> {
     check(request)?;
     let own_host = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let host = own_host.map_or_else(|| authority(spec), |(_, host)| host.clone());
-    if is_value(&host) { Ok(host) } else { Err(invalid("server name", &host)) }
+    if is_value(&host) { Ok(host) } else { Err(invalid("server name", &spec.server_name)) }
 }
 
 /// Checks what would end a field or a line early, or be another request.
@@ -97,7 +98,8 @@ fn check(request: &Request) -> Result<(), Refusal> {
             return Err(invalid("name of a header field", name));
         }
         if !is_value(value) {
-            return Err(invalid("value of a header field", value));
+            // The message does not repeat the value, which may be a secret.
+            return Err(Refusal::failed(format!("the value of the header field `{name}` is not valid")));
         }
     }
     Ok(())

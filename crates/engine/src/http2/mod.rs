@@ -18,12 +18,12 @@ use wirelab_contract::event::Configured;
 use wirelab_contract::spec::ClientSpec;
 
 use crate::machine::{INTERIM_LIMIT, Inbox, Machine, Slot, interim_flood};
-use crate::payload;
 use crate::refusal::{Failure, Refusal};
 
 use fields::Decoder;
 use frame::{HEADER, Header, LARGEST, code, flag, kind, setting};
 pub use request::Encoded;
+use request::Form;
 use streams::{Stream, Streams};
 
 /// Concurrent requests before the peer has said how many it allows; it should allow a hundred (section 6.5.2).
@@ -38,7 +38,7 @@ const LARGEST_BLOCK: usize = 256 * 1024;
 /// A connection.
 #[derive(Debug)]
 pub struct Http2 {
-    request: Rc<Encoded>,
+    requests: Rc<Encoded>,
     out: Vec<u8>,
     /// Bytes of `out` that were sent.
     sent: usize,
@@ -52,9 +52,9 @@ pub struct Http2 {
     decoder: Decoder,
     streams: Streams,
     /// Requests that wait until the peer allows more streams.
-    queued: VecDeque<Slot>,
+    queued: VecDeque<(Slot, usize)>,
     allowed: u32,
-    /// Whether the peer's table has the fields of the request; absent: it is too small for them.
+    /// Whether the peer's table has the fields that all requests share; absent: it is too small for them.
     indexed: Option<bool>,
     /// Whether the next block has to say that the peer's table is not used.
     shrinks: bool,
@@ -95,7 +95,7 @@ impl Machine for Http2 {
 
     fn new(plan: &Rc<Encoded>) -> Self {
         Self {
-            request: Rc::clone(plan),
+            requests: Rc::clone(plan),
             out: plan.preface.clone(),
             sent: 0,
             partial: Vec::new(),
@@ -121,12 +121,16 @@ impl Machine for Http2 {
         self.open
     }
 
-    fn start(&mut self, slot: Slot) {
-        if self.streams.len() < self.allowed as usize { self.begin(slot) } else { self.queued.push_back(slot) }
+    fn start(&mut self, slot: Slot, number: usize) {
+        if self.streams.len() < self.allowed as usize {
+            self.begin(slot, number);
+        } else {
+            self.queued.push_back((slot, number));
+        }
     }
 
     fn cancel(&mut self, slot: Slot) {
-        self.queued.retain(|queued| *queued != slot);
+        self.queued.retain(|queued| queued.0 != slot);
         if let Some(stream) = self.streams.take_slot(slot) {
             frame::with_number(&mut self.out, kind::RST_STREAM, stream.id, code::CANCEL);
             self.begin_queued();
@@ -184,27 +188,24 @@ impl Machine for Http2 {
 
 impl Http2 {
     /// Sends the head of a request, and what may follow of its body.
-    fn begin(&mut self, slot: Slot) {
-        let request = Rc::clone(&self.request);
-        let (body, window) = (request.body_size, self.peer_window);
-        let id = self.streams.add(slot, body, window);
+    fn begin(&mut self, slot: Slot, number: usize) {
+        let requests = Rc::clone(&self.requests);
+        let (body, window) = (requests.payload(number).size(), self.peer_window);
+        let id = self.streams.add(slot, number, body, window);
         if id > i32::MAX as u32 - 2 {
             self.open = false;
         }
-        let block = match self.indexed {
-            Some(true) => &request.repeated,
+        let form = match self.indexed {
+            Some(true) => Form::Repeated,
             Some(false) => {
                 self.indexed = Some(true);
-                &request.first
+                Form::First
             }
-            None => &request.plain,
+            None => Form::Plain,
         };
-        if std::mem::take(&mut self.shrinks) {
-            let block = [&[0x20], &block[..]].concat();
-            request::headers(&mut self.out, &block, self.peer_frame, id, body == 0);
-        } else {
-            request::headers(&mut self.out, block, self.peer_frame, id, body == 0);
-        }
+        let prefix: &[u8] = if std::mem::take(&mut self.shrinks) { &[0x20] } else { &[] };
+        let block = requests.block(number, form, prefix);
+        request::headers(&mut self.out, &block, self.peer_frame, id, body == 0);
         if body > 0 {
             self.send_bodies();
         }
@@ -212,22 +213,23 @@ impl Http2 {
 
     fn begin_queued(&mut self) {
         while self.streams.len() < self.allowed as usize
-            && let Some(slot) = self.queued.pop_front()
+            && let Some((slot, number)) = self.queued.pop_front()
         {
-            self.begin(slot);
+            self.begin(slot, number);
         }
     }
 
     /// Prepares pieces of bodies, as far as the peer's credit goes.
     fn send_bodies(&mut self) {
-        let (largest, total) = (self.peer_frame as u64, self.request.body_size);
+        let (largest, requests) = (self.peer_frame as u64, Rc::clone(&self.requests));
         for stream in self.streams.with_body() {
             while stream.unsent > 0 && self.credit > 0 && stream.credit > 0 {
                 if self.out.len() - self.sent > AHEAD {
                     return;
                 }
                 let credit = self.credit.min(stream.credit) as u64;
-                let piece = payload::piece_slice(total - stream.unsent, stream.unsent.min(largest).min(credit));
+                let payload = requests.payload(stream.number);
+                let piece = payload.slice(payload.size() - stream.unsent, largest.min(credit));
                 stream.unsent -= piece.len() as u64;
                 stream.credit -= piece.len() as i64;
                 self.credit -= piece.len() as i64;
@@ -240,7 +242,7 @@ impl Http2 {
 
     /// Grants the peer credit for what was received, when half of it is used.
     fn credit_again(&mut self) {
-        if self.owed > self.request.windows.connection / 2 {
+        if self.owed > self.requests.windows.connection / 2 {
             frame::with_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.owed);
             self.owed = 0;
         }
@@ -313,7 +315,7 @@ impl Http2 {
             }
             stream.owed += header.length as u32;
             // A stream that ends needs no credit.
-            if stream.owed > self.request.windows.stream / 2 && !ends {
+            if stream.owed > self.requests.windows.stream / 2 && !ends {
                 frame::with_number(&mut self.out, kind::WINDOW_UPDATE, header.stream, stream.owed);
                 stream.owed = 0;
             }
@@ -329,7 +331,7 @@ impl Http2 {
         let Some(mut data) = self.data.take() else { return Ok(0) };
         let body = &bytes[..data.left.min(bytes.len())];
         if let Some(stream) = self.streams.find(data.stream) {
-            inbox.body(body);
+            inbox.body(stream.slot, body);
             stream.bytes_in += body.len() as u64;
         }
         data.left -= body.len();
@@ -443,8 +445,8 @@ impl Http2 {
     /// The peer ended a stream.
     fn complete(&mut self, id: u32, inbox: &mut Inbox) {
         let Some(stream) = self.streams.take(id) else { return };
-        let Stream { slot, status, bytes_in, length, unsent, .. } = stream;
-        let has_body = !self.request.is_head && !matches!(status, Some(204 | 304));
+        let Stream { slot, number, status, bytes_in, length, unsent, .. } = stream;
+        let has_body = !self.requests.is_head(number) && !matches!(status, Some(204 | 304));
         match length.filter(|length| has_body && *length != bytes_in) {
             Some(length) => {
                 let message = format!("the response has {bytes_in} bytes, and its head announced {length}");
@@ -470,7 +472,7 @@ impl Http2 {
         for setting in payload.chunks_exact(6) {
             let (name, value) = (u16::from_be_bytes([setting[0], setting[1]]), frame::number(&setting[2..]));
             match name {
-                setting::HEADER_TABLE_SIZE if value < self.request.table => {
+                setting::HEADER_TABLE_SIZE if value < self.requests.table => {
                     self.indexed = None;
                     self.shrinks = true;
                 }
@@ -521,7 +523,7 @@ impl Http2 {
         while let Some(stream) = self.streams.take_above(last) {
             refuse(stream.slot);
         }
-        self.queued.drain(..).for_each(refuse);
+        self.queued.drain(..).for_each(|(slot, _)| refuse(slot));
         Ok(())
     }
 

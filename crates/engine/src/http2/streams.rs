@@ -7,6 +7,8 @@ use crate::machine::Slot;
 pub(super) struct Stream {
     pub id: u32,
     pub slot: Slot,
+    /// The number of the request.
+    pub number: usize,
     /// The status, after the head.
     pub status: Option<u16>,
     /// The announced size of the body.
@@ -42,13 +44,14 @@ impl Streams {
     }
 
     /// Opens a stream, and returns its number.
-    pub fn add(&mut self, slot: Slot, unsent: u64, credit: i64) -> u32 {
+    pub fn add(&mut self, slot: Slot, number: usize, unsent: u64, credit: i64) -> u32 {
         let id = self.opened * 2 + 1;
         self.opened += 1;
         self.has_bodies |= unsent > 0;
         self.open.push(Stream {
             id,
             slot,
+            number,
             status: None,
             length: None,
             interim: 0,

@@ -82,21 +82,84 @@ fn outcome(inbox: &mut Inbox) -> Outcome {
 #[test]
 fn a_repeated_request_is_a_few_indices_of_the_peer_s_table() {
     let mut machine = machine(|spec| spec.request.headers = vec![("X-A".to_owned(), "b".to_owned())]);
-    machine.start(0);
-    machine.start(1);
+    machine.start(0, 0);
+    machine.start(1, 0);
     let frames = sent(&mut machine);
     let heads: Vec<_> = frames.iter().filter(|frame| frame.0 == kind::HEADERS).collect();
-    let first = [&[0x82, 0x86, 0x44, 9][..], b"/bytes/10", &[0x41, 11], b"server.test", &[0x40, 3], b"x-a", &[1], b"b"];
+    let first = [&[0x86, 0x82, 0x44, 9][..], b"/bytes/10", &[0x41, 11], b"server.test", &[0x40, 3], b"x-a", &[1], b"b"];
     assert_eq!((heads[0].2, &heads[0].3), (1, &first.concat()));
     // The newest field has the lowest index.
-    assert_eq!((heads[1].2, &heads[1].3[..]), (3, &[0x82, 0x86, 0xc0, 0xbf, 0xbe][..]));
+    assert_eq!((heads[1].2, &heads[1].3[..]), (3, &[0x86, 0x82, 0xc0, 0xbf, 0xbe][..]));
     assert!(heads.iter().all(|head| head.1 == flag::END_HEADERS | flag::END_STREAM));
     // A peer without a table gets the fields literally, after saying that its table is not used.
     machine.receive(&Server::default().settings(&[(setting::HEADER_TABLE_SIZE, 0)]).0, &mut Inbox::default()).unwrap();
-    machine.start(2);
+    machine.start(2, 0);
     let frames = sent(&mut machine);
     assert_eq!(frames[0].0, kind::SETTINGS);
-    assert_eq!(frames[1].3[..5], [0x20, 0x82, 0x86, 0x04, 9]);
+    assert_eq!(frames[1].3[..5], [0x20, 0x86, 0x82, 0x04, 9]);
+}
+
+#[test]
+fn several_requests_share_the_table_for_the_fields_that_all_have() {
+    let mut machine = machine(|spec| {
+        let with = |change: serde_json::Value| {
+            let mut request = serde_json::json!({"method": "GET", "path": "/a", "body_size": 0});
+            request.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            serde_json::json!({"name": "x", "weight": 1, "variants": [request]})
+        };
+        spec.mix = serde_json::from_value(serde_json::json!([
+            with(serde_json::json!({"headers": [["a", "1"], ["b", "1"], ["b", "2"]]})),
+            with(serde_json::json!({
+                "method": "PUT", "path": "/b", "body_size": 3, "body": {"text": "xyz"},
+                "headers": [["b", "2"], ["A", "1"], ["b", "1"]],
+            })),
+        ]))
+        .unwrap();
+    });
+    let heads = |machine: &mut Http2| -> Vec<_> {
+        sent(machine).into_iter().filter(|frame| [kind::HEADERS, kind::DATA].contains(&frame.0)).collect()
+    };
+    machine.start(0, 1);
+    machine.start(1, 0);
+    machine.start(2, 1);
+    let frames = heads(&mut machine);
+    // The authority and `a`, which all requests have, enter the table. The values of `b` have another order.
+    let own = |path: &[u8]| [&[0x04, 2][..], path].concat();
+    let put = [&[0x02, 3][..], b"PUT", &own(b"/b")].concat();
+    let fields = |first: u8, second: u8| [&[0, 1, b'b', 1, first][..], &[0, 1, b'b', 1, second]].concat();
+    let put_fields = [&fields(b'2', b'1')[..], &[0, 14], b"content-length", &[1, b'3']].concat();
+    let first = [&[0x86, 0x41, 11][..], b"server.test", &put, &[0x40, 1, b'a', 1, b'1'], &put_fields].concat();
+    let get = [&[0x86, 0xbf, 0x82][..], &own(b"/a"), &[0xbe], &fields(b'1', b'2')].concat();
+    let again = [&[0x86, 0xbf][..], &put, &[0xbe], &put_fields].concat();
+    let payloads: Vec<_> = frames.into_iter().map(|frame| (frame.0, frame.2, frame.3)).collect();
+    let expected = [
+        (kind::HEADERS, 1, first),
+        (kind::DATA, 1, b"xyz".to_vec()),
+        (kind::HEADERS, 3, get),
+        (kind::HEADERS, 5, again),
+        (kind::DATA, 5, b"xyz".to_vec()),
+    ];
+    assert_eq!(payloads, expected);
+}
+
+#[test]
+fn the_body_of_a_response_is_kept_if_it_is_judged_and_belongs_to_its_request() {
+    let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
+    for slot in 0..3 {
+        inbox.begin_body(slot, slot != 1);
+        machine.start(slot, 0);
+    }
+    let mut server = Server::default().settings(&[]);
+    for (stream, text) in [(1, ""), (3, ""), (5, ""), (5, "xy"), (1, "ab"), (3, "no"), (1, "c"), (5, "z")] {
+        server = match text {
+            "" => server.head(stream, false),
+            _ => server.frame(kind::DATA, 0, stream, text.as_bytes()),
+        };
+    }
+    machine.receive(&server.0, &mut inbox).unwrap();
+    assert_eq!((inbox.kept(0), inbox.kept(1), inbox.kept(2)), (&b"abc"[..], &b""[..], &b"xyz"[..]));
+    inbox.begin_body(0, false);
+    assert_eq!(inbox.kept(0), b"");
 }
 
 #[test]
@@ -106,7 +169,7 @@ fn a_body_waits_for_the_credit_of_the_stream_and_of_the_connection() {
         spec.request.body_size = 100_000;
     });
     let mut inbox = Inbox::default();
-    machine.start(7);
+    machine.start(7, 0);
     let body = |frames: &[(u8, u8, u32, Vec<u8>)]| {
         frames.iter().filter(|frame| frame.0 == kind::DATA).flat_map(|frame| frame.3.clone()).collect::<Vec<u8>>()
     };
@@ -132,7 +195,7 @@ fn a_body_waits_for_the_credit_of_the_stream_and_of_the_connection() {
 fn what_was_received_is_credited_again_before_it_runs_out() {
     let mut machine = machine(|_| ());
     let mut inbox = Inbox::default();
-    machine.start(0);
+    machine.start(0, 0);
     machine.receive(&Server::default().settings(&[]).head(1, false).0, &mut inbox).unwrap();
     let (mut stream, mut connection) = (2_i64 << 20, 5_i64 << 20);
     sent(&mut machine);
@@ -153,7 +216,7 @@ fn no_more_requests_are_sent_than_the_peer_allows() {
     let mut machine = machine(|_| ());
     let mut inbox = Inbox::default();
     machine.receive(&Server::default().settings(&[(setting::MAX_CONCURRENT_STREAMS, 2)]).0, &mut inbox).unwrap();
-    (0..5).for_each(|slot| machine.start(slot));
+    (0..5).for_each(|slot| machine.start(slot, 0));
     let heads = |machine: &mut Http2| sent(machine).iter().filter(|frame| frame.0 == kind::HEADERS).count();
     assert_eq!(heads(&mut machine), 2);
     machine.receive(&Server::default().head(3, true).0, &mut inbox).unwrap();
@@ -168,7 +231,7 @@ fn no_more_requests_are_sent_than_the_peer_allows() {
 fn resets_and_goodbyes_end_the_requests_that_they_name() {
     let mut machine = machine(|_| ());
     let mut inbox = Inbox::default();
-    (0..3).for_each(|slot| machine.start(slot));
+    (0..3).for_each(|slot| machine.start(slot, 0));
     let server = Server::default().settings(&[]).frame(kind::RST_STREAM, 0, 1, &code::CANCEL.to_be_bytes());
     machine.receive(&server.goaway(3, 11).0, &mut inbox).unwrap();
     assert_eq!(outcome(&mut inbox), (vec![], vec![(0, ErrorKind::Reset), (2, ErrorKind::Reset)]));
@@ -190,7 +253,7 @@ fn an_orderly_goodbye_and_a_refused_stream_turn_requests_away_that_were_not_proc
     };
     let server = Server::default().settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)]);
     machine.receive(&server.0, &mut inbox).unwrap();
-    (0..5).for_each(|slot| machine.start(slot));
+    (0..5).for_each(|slot| machine.start(slot, 0));
     let refused = Server::default().frame(kind::RST_STREAM, 0, 1, &code::REFUSED_STREAM.to_be_bytes());
     machine.receive(&refused.0, &mut inbox).unwrap();
     assert_eq!(turned(&mut inbox), [0]);
@@ -235,7 +298,7 @@ fn what_breaks_the_protocol_breaks_the_connection() {
     for (what, bytes) in cases {
         for piece in [1, 5, bytes.len()] {
             let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
-            machine.start(0);
+            machine.start(0, 0);
             let result = bytes.chunks(piece).try_for_each(|part| machine.receive(part, &mut inbox));
             assert_eq!(result.unwrap_err().kind, ErrorKind::Protocol, "{what}");
             assert_eq!(outcome(&mut inbox).0, [], "{what}");
@@ -246,7 +309,7 @@ fn what_breaks_the_protocol_breaks_the_connection() {
 #[test]
 fn a_body_of_another_size_than_announced_fails_its_request_alone() {
     let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
-    (0..2).for_each(|slot| machine.start(slot));
+    (0..2).for_each(|slot| machine.start(slot, 0));
     let mut head = vec![0x88];
     fields::encode_named(&mut head, false, 28, b"10");
     let server = Server::default().settings(&[]).frame(kind::HEADERS, flag::END_HEADERS, 1, &head).data(1, 9, true);
@@ -283,7 +346,7 @@ proptest! {
     ) {
         let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
         let mut left: Vec<_> = responses.iter().enumerate().map(|(number, (frames, _))| {
-            machine.start(100 + number as Slot);
+            machine.start(100 + number as Slot, 0);
             (number as u32 * 2 + 1, frames.iter().copied().collect::<VecDeque<_>>())
         }).collect();
         let mut server = Server::default().settings(&[]);
@@ -325,7 +388,7 @@ proptest! {
         kinds in prop::collection::vec((0_u8..11, any::<u8>(), 0_u32..7, prop::collection::vec(any::<u8>(), 0..20)), 0..8),
     ) {
         let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
-        (0..3).for_each(|slot| machine.start(slot));
+        (0..3).for_each(|slot| machine.start(slot, 0));
         let server = kinds.iter().fold(Server::default().settings(&[]), |server, (kind, flags, stream, payload)| {
             server.frame(*kind, *flags, *stream, payload)
         });

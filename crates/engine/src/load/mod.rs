@@ -21,17 +21,17 @@ use wirelab_contract::event::Configured;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Resumption, Schedule};
 
 use crate::accounts::Accounts;
-use crate::expected::Expected;
 use crate::link::{Dialer, Link};
 use crate::machine::Inbox;
 use crate::poller::Poller;
 use crate::progress::{Progress, Timeouts};
 use crate::refusal::{Failure, Refusal};
+use crate::requests::{Pick, Requests};
 use crate::results::ThreadResults;
 use crate::schedule::{Phase, Share};
 
 use book::Book;
-use pace::Pace;
+use pace::{Pace, Pending};
 use seat::{Lane, LaneId, LaneState, Opening, Seat};
 
 /// Number of tickets to collect for an open loop, whose number of concurrent connections is unknown.
@@ -66,7 +66,7 @@ pub struct Load<D: Dialer> {
     poller: Poller,
     inbox: Inbox,
     timeouts: Timeouts,
-    expected: Expected,
+    requests: Requests,
     per_request: bool,
     book: Book,
     pace: Pace,
@@ -113,7 +113,7 @@ impl<D: Dialer> Load<D> {
             poller,
             inbox: Inbox::default(),
             timeouts: Timeouts::of(&spec),
-            expected: Expected::of(&spec),
+            requests: Requests::of(&spec, share)?,
             per_request: spec.connections == ConnectionPolicy::PerRequest,
             book: Book::new(&spec, share, numbers, progress),
             pace: Pace::idle(),
@@ -144,25 +144,33 @@ impl<D: Dialer> Load<D> {
         self.dialer.accounts()
     }
 
-    /// Sends the check request on a connection of its own, and compares status, size, digest and negotiated protocol
-    /// with what the spec expects.
+    /// Sends each request whose response is known, on a connection of its own, and compares status, size, content and
+    /// negotiated protocol with what the spec expects.
     ///
     /// # Errors
     ///
     /// [`Ended`] if one of them is wrong.
     pub fn check(&mut self, halt: Halt<'_>) -> Result<(), Ended> {
-        self.inbox.digest = Some(Context::new(&SHA256));
-        let sent = self.send_single(halt);
-        let digest = self.inbox.digest.take();
-        let checked = sent.and_then(|()| Ok(self.compare(digest)?));
-        checked.map_err(|ended| match ended {
-            Ended::Halted => Ended::Halted,
-            Ended::Failed(Failure { kind, message }) => {
-                let ClientSpec { request, address, port, protocol, .. } = &*self.spec;
-                let what = format!("{} {} from {address}:{port} over {protocol}", request.method, request.path);
-                Failure::new(kind, format!("the check request ({what}) failed: {message}")).into()
-            }
-        })
+        let named = self.requests.to_check().into_iter().map(|(pick, name)| (pick, name.map(str::to_owned)));
+        for (pick, name) in named.collect::<Vec<_>>() {
+            self.inbox.digest = Some(Context::new(&SHA256));
+            let sent = self.send_single(pick, halt);
+            let digest = self.inbox.digest.take();
+            let checked = sent.and_then(|()| Ok(self.compare(digest)?));
+            checked.map_err(|ended| match ended {
+                Ended::Halted => Ended::Halted,
+                Ended::Failed(Failure { kind, message }) => {
+                    let ClientSpec { request, address, port, protocol, .. } = &*self.spec;
+                    let what = match &name {
+                        Some(name) => format!("`{name}`"),
+                        None => format!("{} {}", request.method, request.path),
+                    };
+                    let what = format!("{what} from {address}:{port} over {protocol}");
+                    Failure::new(kind, format!("the check request ({what}) failed: {message}")).into()
+                }
+            })?;
+        }
+        Ok(())
     }
 
     fn compare(&self, digest: Option<Context>) -> Result<(), Failure> {
@@ -275,7 +283,7 @@ impl<D: Dialer> Load<D> {
         };
         let mut before = self.dialer.tickets();
         while before < wanted {
-            self.send_single(halt)?;
+            self.send_single(self.requests.pick(), halt)?;
             let now = self.dialer.tickets();
             if now <= before {
                 break;
@@ -286,7 +294,7 @@ impl<D: Dialer> Load<D> {
     }
 
     /// Sends one request on a connection of its own, and closes that.
-    fn send_single(&mut self, halt: Halt<'_>) -> Result<(), Ended> {
+    fn send_single(&mut self, pick: Pick, halt: Halt<'_>) -> Result<(), Ended> {
         let seat = self.seats.len() as u32;
         self.seats.push(Seat::new());
         let lane = self.add_lane(seat);
@@ -294,7 +302,7 @@ impl<D: Dialer> Load<D> {
         let per_request = std::mem::replace(&mut self.per_request, true);
         (self.is_single, self.single) = (true, None);
         let now = Instant::now();
-        self.start(lane, now, 0, now);
+        self.start(lane, pick, Pending { intended: now, worker: 0 }, now);
         let ended = loop {
             self.flush();
             if self.busy == 0 {
@@ -317,16 +325,9 @@ impl<D: Dialer> Load<D> {
         let lane = self.lanes.len() as LaneId;
         let now = Instant::now();
         let record = crate::record::Record::begin(now, now);
-        self.lanes.push(Lane {
-            seat,
-            home: seat,
-            state: LaneState::Free,
-            worker: 0,
-            turns: 0,
-            since: now,
-            by: now,
-            record,
-        });
+        let pick = Pick { number: 0, request: None, body_size: 0 };
+        let (state, by) = (LaneState::Free, now);
+        self.lanes.push(Lane { seat, home: seat, state, pick, worker: 0, turns: 0, since: now, by, record });
         self.seats[seat as usize].lanes.push(lane);
         self.free.push_back(lane);
         lane

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::machine::Slot;
 use crate::record::Record;
+use crate::requests::Pick;
 
 /// The number of a lane, which is also the slot of its request on its connection.
 pub(super) type LaneId = Slot;
@@ -78,6 +79,8 @@ pub(super) struct Lane {
     /// The seat of its next request.
     pub home: u32,
     pub state: LaneState,
+    /// The request that it carries, or carried last.
+    pub pick: Pick,
     /// The worker of a closed loop whose request it carries.
     pub worker: u32,
     /// Number of times that its request was turned away.

@@ -9,8 +9,9 @@ use crate::machine::Event;
 use crate::poller::Readiness;
 use crate::record::Record;
 use crate::refusal::Failure;
+use crate::requests::Pick;
 
-use super::pace::Verdict;
+use super::pace::{Pending, Verdict};
 use super::seat::{LaneId, LaneState, Seat, of_token};
 use super::{Ended, HALT_EVERY, Halt, Load};
 
@@ -114,7 +115,7 @@ impl<D: Dialer> Load<D> {
                     lane.record.end = at;
                     lane.record.bytes_in = bytes_in;
                     lane.record.status = status;
-                    let outcome = self.expected.judge(status, bytes_in);
+                    let outcome = self.requests.judge(lane.pick, status, bytes_in, self.inbox.kept(slot));
                     self.ended(slot, outcome.err());
                     // With several streams, the next request of one must not wait for the others' responses.
                     self.dispatch(Instant::now());
@@ -175,7 +176,7 @@ impl<D: Dialer> Load<D> {
             match self.pace.take(now) {
                 Some(Verdict::Start(pending)) => {
                     let Some(lane) = self.free.pop_front() else { return };
-                    self.start(lane, pending.intended, pending.worker, now);
+                    self.start(lane, self.requests.pick(), pending, now);
                 }
                 Some(Verdict::GaveUp(pending)) => {
                     let message =
@@ -189,10 +190,10 @@ impl<D: Dialer> Load<D> {
     }
 
     /// Starts a request on a free lane.
-    pub(super) fn start(&mut self, id: LaneId, intended: Instant, worker: u32, now: Instant) {
+    pub(super) fn start(&mut self, id: LaneId, pick: Pick, Pending { intended, worker }: Pending, now: Instant) {
         let lane = &mut self.lanes[id as usize];
-        lane.record = Record::begin(intended.min(now), now);
-        lane.worker = worker;
+        lane.record = Record { request: pick.request, ..Record::begin(intended.min(now), now) };
+        (lane.pick, lane.worker) = (pick, worker);
         (lane.turns, lane.since) = (0, now);
         lane.state = LaneState::Waiting;
         self.busy += 1;
@@ -225,12 +226,13 @@ impl<D: Dialer> Load<D> {
         let lane = &mut self.lanes[id as usize];
         lane.state = LaneState::Going;
         lane.by = lane.record.start + self.timeouts.request;
-        lane.record.bytes_out = self.spec.request.body_size;
-        let (by, index) = (lane.by, lane.seat);
+        lane.record.bytes_out = lane.pick.body_size;
+        let (pick, by, index) = (lane.pick, lane.by, lane.seat);
+        self.inbox.begin_body(id, self.requests.reads_body(pick));
         let seat = &mut self.seats[index as usize];
         seat.in_flight += 1;
         if let Some(link) = &mut seat.link {
-            link.start(id);
+            link.start(id, pick.number);
         }
         self.soil(index);
         self.watch(by);

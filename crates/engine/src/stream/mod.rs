@@ -136,8 +136,8 @@ impl<M: Machine> Link for StreamLink<M> {
         poller.rename(&self.socket, token).map_err(|error| failure::io("watching a connection that ends", &error))
     }
 
-    fn start(&mut self, slot: Slot) {
-        self.machine.start(slot);
+    fn start(&mut self, slot: Slot, number: usize) {
+        self.machine.start(slot, number);
     }
 
     fn cancel(&mut self, slot: Slot) {
