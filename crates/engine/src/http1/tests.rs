@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::machine::Event;
-use crate::testing::client_spec;
+use crate::testing::{cases, client_spec, in_pieces, pieces};
 
 fn machine(method: &str) -> Http1 {
     let mut spec = client_spec("h1c");
@@ -187,7 +187,7 @@ fn response() -> impl Strategy<Value = (String, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases())]
 
     #[test]
     fn responses_in_any_pieces_belong_to_their_requests(
@@ -220,5 +220,23 @@ proptest! {
         let result = machine.receive(&text, &mut inbox).and_then(|()| machine.end(true, &mut inbox));
         prop_assert!(!machine.is_open() || result.is_err());
         prop_assert_eq!(done(&mut inbox).len(), usize::from(result.is_ok()));
+    }
+
+    #[test]
+    fn bytes_in_any_pieces_give_the_same_events_and_the_same_failure(
+        text in prop_oneof![
+            "[ -~\r\n]{0,80}",
+            "HTTP/1\\.[01] [0-9]{3} OK\r\n(content-length: [0-9]{1,2}\r\n|connection: close\r\n|[a-z: ]{1,9}\r\n){0,3}\r\n[a-z]{0,40}",
+            "HTTP/1\\.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n([0-9a-f]{1,2}(;x)?\r\n[a-z]{0,20}\r\n){0,4}[0-9a-z\r\n]{0,9}",
+            "(HTTP/1\\.1 10[0-3] OK\r\n\r\n){0,3}HTTP/1\\.1 20[04] OK\r\n\r\n[a-z]{0,20}",
+        ],
+        pieces in pieces(),
+    ) {
+        let run = |sizes: &[usize]| {
+            let mut machine = machine("GET");
+            send(&mut machine, 3);
+            in_pieces(&mut machine, text.as_bytes(), sizes)
+        };
+        prop_assert_eq!(run(&[text.len()]), run(&pieces));
     }
 }

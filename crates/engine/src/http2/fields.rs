@@ -278,7 +278,10 @@ pub(super) fn encode_integer(block: &mut Vec<u8>, flags: u8, bits: u32, mut valu
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::testing::cases;
 
     fn hex(text: &str) -> Vec<u8> {
         let digits: Vec<_> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
@@ -333,6 +336,31 @@ mod tests {
     fn what_is_not_valid_is_refused() {
         for wrong in [&[0x80][..], &[0xbe], &[0x48, 0x03, b'2'], &[0x88, 0x88], &[0x3f, 0xff, 0xff], &[0x48, 1, b'x']] {
             assert!(Decoder::default().decode(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(cases())]
+
+        #[test]
+        fn a_decoder_that_recognises_blocks_agrees_with_one_that_does_not(
+            blocks in prop::collection::vec(
+                prop_oneof![
+                    prop::collection::vec(any::<u8>(), 0..40),
+                    prop::collection::vec(prop::sample::select(&[0x88, 0x8d, 0xbe, 0xbf, 0x48, 0x40, 0x5c, 1, 3, b'2'][..]), 0..6),
+                ],
+                1..20,
+            ),
+        ) {
+            let (mut one, mut two) = (Decoder::default(), Decoder::default());
+            for block in &blocks {
+                two.known = None;
+                let (one, two) = (one.decode(block), two.decode(block));
+                prop_assert_eq!(one.as_ref().ok(), two.as_ref().ok());
+                if one.is_err() {
+                    break;
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::machine::Event;
-use crate::testing::client_spec;
+use crate::testing::{cases, client_spec, in_pieces, pieces};
 
 fn machine(change: impl FnOnce(&mut ClientSpec)) -> Http2 {
     let mut spec = client_spec("h2c");
@@ -336,7 +336,7 @@ const fn ended(event: &Event) -> Option<Slot> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases())]
 
     #[test]
     fn responses_in_any_order_and_pieces_belong_to_their_requests(
@@ -399,5 +399,28 @@ proptest! {
         ended.sort_unstable();
         ended.dedup();
         prop_assert_eq!(ended.len(), count);
+    }
+
+    #[test]
+    fn bytes_in_any_pieces_give_the_same_events_and_the_same_failure(
+        frames in prop::collection::vec((0_u8..11, any::<u8>(), 0_u32..7, prop::collection::vec(any::<u8>(), 0..20)), 0..8),
+        responses in any::<bool>(),
+        bytes in prop::collection::vec(any::<u8>(), 0..40),
+        pieces in pieces(),
+    ) {
+        let mut server = Server::default().settings(&[]);
+        if responses {
+            server = server.head(1, false).data(1, 30, true).head(3, false);
+        }
+        for (kind, flags, stream, payload) in &frames {
+            server = server.frame(*kind, *flags, *stream, payload);
+        }
+        let all = [server.0, bytes].concat();
+        let run = |sizes: &[usize]| {
+            let mut machine = machine(|_| ());
+            (0..3).for_each(|slot| machine.start(slot, 0));
+            in_pieces(&mut machine, &all, sizes)
+        };
+        prop_assert_eq!(run(&[all.len()]), run(&pieces));
     }
 }
