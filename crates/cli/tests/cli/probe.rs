@@ -34,6 +34,7 @@ fn the_users_host_is_compared_over_both_transports_with_a_noise_floor() {
     let found = json(&said);
     assert_eq!((&found["baseline"], &found["failed"]), (&Value::from("h1"), &serde_json::json!({})));
     assert_eq!(found["analysis"]["complete_blocks"], 10);
+    assert_eq!(found["client"], "builtin", "the load engine has no HTTP/3, and one client sends everything");
     for protocol in ["h1", "h3"] {
         for connection in ["new", "kept"] {
             assert!(median(&found, protocol, connection, "response_median").unwrap() > 0.0);
@@ -79,6 +80,7 @@ fn a_stranger_is_sent_no_more_than_announced_and_one_request_at_a_time() {
         "Transport connected, median",
         "Handshake done, median",
         "noise floor is not measured",
+        "client engine",
     ] {
         assert!(said.out.contains(words), "{words} in {}", said.out);
     }

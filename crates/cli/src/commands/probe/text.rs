@@ -6,7 +6,7 @@ use wirelab_model::metric::{Metric, Quantity};
 use wirelab_model::plan::Cell;
 use wirelab_stats::analysis::{CannotTell, CellAnalysis, Compared, Verdict};
 
-use super::{Finding, KEPT, NEW, Offers};
+use super::{Finding, KEPT, NEW, Offers, client};
 use crate::args::ProbeArgs;
 use crate::target::Target;
 
@@ -43,8 +43,10 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
     }
     let _ = writeln!(
         text,
-        "\nMedian of {} blocks [smallest to largest]; compared with {}",
-        analysis.complete_blocks, study.compare.baseline
+        "\nMedian of {} blocks [smallest to largest]; compared with {}; client {}",
+        analysis.complete_blocks,
+        study.compare.baseline,
+        client(args).name()
     );
     for (name, connections) in SHOWN {
         let Some(metric) = wirelab_stats::METRICS.iter().find(|metric| metric.name == name) else { continue };

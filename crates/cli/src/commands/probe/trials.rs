@@ -149,6 +149,11 @@ pub fn renumber(records: Vec<TrialRecord>, from: &Plan, to: &Plan) -> Vec<TrialR
     moved.collect()
 }
 
+/// The client of every protocol of the probe.
+pub fn client(args: &ProbeArgs) -> Client {
+    Client::of(&args.protocols)
+}
+
 /// Runs one trial: one request on a new connection, or several on a kept one.
 fn perform(
     args: &ProbeArgs,
@@ -170,8 +175,7 @@ fn perform(
     };
     spec.schedule = Schedule::Closed { workers: 1, pause };
     let began = Instant::now();
-    // One client for all protocols, so that they differ in nothing else.
-    let result = load::run(&spec, Client::Builtin, |_| {}, stop);
+    let result = load::run(&spec, client(args), |_| {}, stop);
     let failed = |reason: String| Outcome::failed(Blame::Server, reason);
     let (outcome, values, window_ns, configured) = match result {
         Ok(result) => match (&result.results, result.first_failure) {
