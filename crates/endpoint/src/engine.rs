@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 
-use wirelab_contract::endpoint::Description;
+use wirelab_contract::endpoint::{Description, Role};
 use wirelab_contract::protocol::Protocol;
 use wirelab_engine::http1::Http1;
 use wirelab_engine::http2::Http2;
@@ -22,7 +22,7 @@ const PROTOCOLS: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Pr
 /// What `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
-    let client = Some(role(&PROTOCOLS));
+    let client = Some(Role { own_requests: true, ..role(&PROTOCOLS) });
     Description { client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls"]) }
 }
 

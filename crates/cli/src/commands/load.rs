@@ -50,7 +50,7 @@ pub fn load(args: &LoadArgs) -> Result {
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
     target.admit(protocol)?;
     let spec = spec(args, &requests, protocol)?;
-    let client = client(args.client, protocol, !spec.mix.is_empty())?;
+    let client = client(args.client, protocol)?;
     let stop = stop_flag()?;
     let unanswered = |refusal: Refusal| match stop.load(Ordering::Relaxed) {
         true => Failure::interrupted("interrupted before anything was measured"),
@@ -131,13 +131,8 @@ fn shown(value: &Value, metric: &Metric) -> String {
 }
 
 /// The client that sends the requests.
-fn client(wanted: Option<ClientArg>, protocol: Protocol, has_mix: bool) -> Result<Client> {
+fn client(wanted: Option<ClientArg>, protocol: Protocol) -> Result<Client> {
     match wanted {
-        None if has_mix => Ok(Client::Builtin),
-        Some(ClientArg::Engine) if has_mix => Err(Failure::input(
-            "the load engine sends neither bodies of text, nor several requests, nor checks what is expected; use --client \
-             builtin",
-        )),
         None => Ok(Client::of(&[protocol])),
         Some(ClientArg::Builtin) => Ok(Client::Builtin),
         Some(ClientArg::Engine) if Client::of(&[protocol]) == Client::Engine => Ok(Client::Engine),

@@ -226,19 +226,23 @@ fn assert_no_secret(folder: &std::path::Path) {
 
 #[test]
 fn a_study_sends_the_requests_of_the_user_to_a_running_service_and_keeps_no_secret() {
-    let place = Place::new();
-    let server = Hostile::plain(Conduct::ok());
-    let site = format!("site = \"http://localhost:{}/\"", server.port);
-    let said = run_study(&place, &site, &["--lab", "internet"]).with_status(0);
-    let heads = server.heads();
-    let orders: Vec<_> = heads.iter().filter(|head| head.starts_with("post /orders?user=")).collect();
-    let items = heads.iter().filter(|head| head.starts_with("get /items ")).count();
-    // The cell and its A/A twin, with 8 requests each, and a check request for the one with an expectation.
-    assert_eq!((orders.len(), items), (2 * (6 + 1), 2 * 2), "{heads:?}");
-    assert!(orders.iter().all(|head| head.contains(&format!("authorization: bearer {TOKEN}\r\n"))));
-    assert!(orders.iter().any(|head| head.contains("user=ann")) && orders.iter().any(|head| head.contains("user=bob")));
-    assert!(!said.out.contains(TOKEN) && !said.err.contains(TOKEN));
-    assert_no_secret(&place.path("wirelab-runs"));
+    for client in ["builtin", "engine"] {
+        let place = Place::new();
+        let server = Hostile::plain(Conduct::ok());
+        let site = format!("site = \"http://localhost:{}/\"\nclient = \"{client}\"", server.port);
+        let said = run_study(&place, &site, &["--lab", "internet"]).with_status(0);
+        let heads = server.heads();
+        let orders: Vec<_> = heads.iter().filter(|head| head.starts_with("post /orders?user=")).collect();
+        let items = heads.iter().filter(|head| head.starts_with("get /items ")).count();
+        // The cell and its A/A twin, with 8 requests each, and a check request for the one with an expectation.
+        assert_eq!((orders.len(), items), (2 * (6 + 1), 2 * 2), "{client}: {heads:?}");
+        assert!(orders.iter().all(|head| head.contains(&format!("authorization: bearer {TOKEN}\r\n"))));
+        for user in ["user=ann", "user=bob"] {
+            assert!(orders.iter().any(|head| head.contains(user)), "{client}: {user}");
+        }
+        assert!(!said.out.contains(TOKEN) && !said.err.contains(TOKEN));
+        assert_no_secret(&place.path("wirelab-runs"));
+    }
 }
 
 #[test]

@@ -163,7 +163,10 @@ fn a_new_connection_takes_what_a_goodbye_turned_away_while_the_old_one_completes
         assert_eq!((&found["requests"], &found["errors"]), (&Value::from(200), &json!({})), "{client}: {found}");
         assert_eq!(found["sent_again"], 3, "{client}: {found}");
         let samples = fs::read_to_string(place.path("samples.jsonl")).unwrap();
-        let of = |number| samples.lines().filter(|line| line.contains(&format!("\"connection\":{number},"))).count();
+        let of = |number| {
+            let samples = samples.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            samples.filter(|sample| sample["connection"] == number).count()
+        };
         assert_eq!((of(0), of(1)), (1, 199), "{client}");
     }
 }

@@ -5,7 +5,6 @@ use wirelab_engine::link::Dialer;
 use wirelab_engine::load::{Ended, Load};
 
 use crate::client::threads::{Driver, Job, Order, Report};
-use crate::refusal::Refusal;
 
 impl Driver {
     /// Creates the driver of the load engine with the connections of one dialer.
@@ -16,10 +15,6 @@ impl Driver {
 
 fn run<D: Dialer>(job: &Job, mut orders: UnboundedReceiver<Order>) {
     let Job { spec, share, numbers, progress, .. } = job.clone();
-    if !spec.mix.is_empty() {
-        let why = "`mix` is set, and the load engine does not send requests of the user";
-        return job.report(Report::Refused(Refusal::unsupported(why)));
-    }
     let mut load = match Load::<D>::new(spec, share, numbers, progress) {
         Ok(load) => load,
         Err(refusal) => return job.report(Report::Refused(refusal)),
