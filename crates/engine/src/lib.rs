@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `machine` | the interface of a protocol as a state machine: bytes in, events and bytes out, no input or output |
 //! | `http1`, `http2` | that machine for HTTP/1.1 and HTTP/2 |
+//! | `http3` | that machine for the streams of HTTP/3 |
 //! | `link` | the interface of a connection with its socket, which the load drives |
 //! | `stream` | a link over TCP, with or without TLS, for every machine of bytes |
 //! | `poller` | the reactor: epoll, and one alarm |
@@ -24,6 +25,8 @@ pub mod file_limit;
 pub mod http1;
 #[cfg(feature = "load")]
 pub mod http2;
+#[cfg(feature = "load")]
+pub mod http3;
 #[cfg(feature = "load")]
 pub mod link;
 #[cfg(feature = "load")]

@@ -217,7 +217,7 @@ impl Decoder {
 }
 
 /// Reads an integer with a prefix of this number of bits (RFC 7541, section 5.1).
-fn integer(rest: &mut &[u8], bits: u32) -> Result<u64, Failure> {
+pub(crate) fn integer(rest: &mut &[u8], bits: u32) -> Result<u64, Failure> {
     let (first, mut after) = rest.split_first().ok_or_else(broken)?;
     let mask = (1 << bits) - 1;
     let mut value = u64::from(*first) & mask;
@@ -262,7 +262,7 @@ pub(super) fn encode_named(block: &mut Vec<u8>, indexed: bool, name: usize, valu
 }
 
 /// Appends an integer with a prefix of this number of bits.
-pub(super) fn encode_integer(block: &mut Vec<u8>, flags: u8, bits: u32, mut value: usize) {
+pub(crate) fn encode_integer(block: &mut Vec<u8>, flags: u8, bits: u32, mut value: usize) {
     let mask = (1 << bits) - 1;
     if value < mask {
         return block.push(flags | value as u8);

@@ -42,7 +42,7 @@ static CODE: LazyLock<Code> = LazyLock::new(|| {
 });
 
 /// Decodes a string. `None` if it is not valid.
-pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
     into.clear();
     let code = &*CODE;
     let (mut bits, mut length) = (0_u32, 0);

@@ -2,7 +2,7 @@
 
 mod fields;
 mod frame;
-mod huffman;
+pub(crate) mod huffman;
 mod request;
 mod streams;
 #[cfg(test)]
@@ -21,9 +21,11 @@ use crate::machine::{INTERIM_LIMIT, Inbox, Machine, Slot, interim_flood};
 use crate::refusal::{Failure, Refusal};
 
 use fields::Decoder;
+pub(crate) use fields::{encode_integer, integer};
 use frame::{HEADER, Header, LARGEST, code, flag, kind, setting};
 pub use request::Encoded;
 use request::Form;
+pub(crate) use request::Head;
 use streams::{Stream, Streams};
 
 /// Concurrent requests before the peer has said how many it allows; it should allow a hundred (section 6.5.2).

@@ -123,15 +123,15 @@ impl Encoded {
 
 /// Fields of a request, without the scheme.
 #[derive(Debug)]
-struct Head {
+pub(crate) struct Head {
     /// Index of the name in the static table, and value.
     pseudo: Vec<(usize, String)>,
     /// Name in lower case, and value.
-    fields: Vec<(String, String)>,
+    pub fields: Vec<(String, String)>,
 }
 
 impl Head {
-    fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
+    pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let request = &spec.request;
         let authority = http1::checked_authority(spec)?;
         let mut fields = Vec::new();
@@ -146,6 +146,25 @@ impl Head {
         }
         let pseudo = vec![(METHOD, request.method.clone()), (PATH, request.path.clone()), (AUTHORITY, authority)];
         Ok(Self { pseudo, fields })
+    }
+
+    /// The method.
+    pub fn method(&self) -> &str {
+        self.pseudo_field(METHOD)
+    }
+
+    /// The path.
+    pub fn path(&self) -> &str {
+        self.pseudo_field(PATH)
+    }
+
+    /// The authority.
+    pub fn authority(&self) -> &str {
+        self.pseudo_field(AUTHORITY)
+    }
+
+    fn pseudo_field(&self, name: usize) -> &str {
+        self.pseudo.iter().find(|field| field.0 == name).map_or("", |field| &field.1)
     }
 
     /// The values of a field in their order.
