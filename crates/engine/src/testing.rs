@@ -18,7 +18,18 @@ pub fn pieces() -> impl Strategy<Value = Vec<usize>> {
 }
 
 /// An event without its time: its name, request, status, size and kind of failure.
-type Plain = (&'static str, Slot, Option<u16>, u64, Option<ErrorKind>);
+pub type Plain = (&'static str, Slot, Option<u16>, u64, Option<ErrorKind>);
+
+/// An event without its time.
+pub fn plain(event: Event) -> Plain {
+    match event {
+        Event::Opened { .. } => ("opened", 0, None, 0, None),
+        Event::FirstByte { slot, .. } => ("first byte", slot, None, 0, None),
+        Event::Done { slot, status, bytes_in, .. } => ("done", slot, status, bytes_in, None),
+        Event::Failed { slot, failure, .. } => ("failed", slot, None, 0, Some(failure.kind)),
+        Event::TurnedAway { slot, failure, .. } => ("turned away", slot, None, 0, Some(failure.kind)),
+    }
+}
 
 /// What a machine reports of bytes that arrive in pieces of these sizes and then end: its events, its failure, and
 /// whether it was open before the end.
@@ -37,13 +48,6 @@ pub fn in_pieces<M: Machine>(
     }
     let was_open = machine.is_open();
     let result = result.and_then(|()| machine.end(true, &mut inbox));
-    let plain = |event: Event| match event {
-        Event::Opened { .. } => ("opened", 0, None, 0, None),
-        Event::FirstByte { slot, .. } => ("first byte", slot, None, 0, None),
-        Event::Done { slot, status, bytes_in, .. } => ("done", slot, status, bytes_in, None),
-        Event::Failed { slot, failure, .. } => ("failed", slot, None, 0, Some(failure.kind)),
-        Event::TurnedAway { slot, failure, .. } => ("turned away", slot, None, 0, Some(failure.kind)),
-    };
     let events = inbox.events.into_iter().map(plain).collect();
     (events, result.err().map(|failure| (failure.kind, failure.message)), was_open)
 }

@@ -5,6 +5,9 @@
 
 mod fields;
 mod frame;
+mod request;
+#[cfg(test)]
+mod tests;
 
 use wirelab_contract::error_kind::ErrorKind;
 
@@ -13,6 +16,7 @@ use crate::refusal::Failure;
 
 pub use fields::Decoder;
 use frame::{Frames, Piece, kind};
+pub use request::Encoded;
 
 /// Error codes of HTTP/3 (RFC 9114, section 8.1).
 pub mod code {
