@@ -1,5 +1,7 @@
 //! A connection with its socket, as the load drives it, and what opens it.
 
+use std::time::Instant;
+
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
@@ -69,6 +71,20 @@ pub trait Link {
     ///
     /// [`Failure`] if the connection broke.
     fn flush(&mut self) -> Result<(), Failure>;
+
+    /// The time at which the connection itself has something to do, if any.
+    fn timer(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Does what its timer says, and reports it.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if the connection broke.
+    fn tick(&mut self, _: Instant, _: &mut Inbox) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// The proven kind of handshake, after a response; `None` without TLS.
     fn handshake(&self) -> Option<Handshake>;

@@ -265,6 +265,7 @@ impl<D: Dialer> Load<D> {
             if next == connections && self.seats.iter().all(|seat| seat.opening.is_none()) {
                 return Ok(());
             }
+            self.flush();
             self.turn(None, halt)?;
         }
     }
@@ -363,6 +364,7 @@ impl<D: Dialer> Load<D> {
             Ok(link) => {
                 place.link = Some(link);
                 place.opening = Some(Opening { opener, by });
+                self.soil(seat);
                 self.watch(by);
             }
             Err(failure) => match opener {
@@ -373,7 +375,7 @@ impl<D: Dialer> Load<D> {
     }
 
     /// Ensures that the deadlines are looked at by this time.
-    fn watch(&mut self, by: Instant) {
+    pub(super) fn watch(&mut self, by: Instant) {
         self.next_scan = self.next_scan.min(by);
     }
 }

@@ -80,6 +80,12 @@ impl<D: Dialer> Load<D> {
         };
         let Some(link) = &mut seat.link else { return };
         let received = link.receive(ready, &mut self.inbox);
+        self.take(index, received);
+    }
+
+    /// Handles what a connection reported, up to the next requests.
+    fn take(&mut self, index: u32, received: Result<(), Failure>) {
+        let generation = self.seats[index as usize].generation;
         self.soil(index);
         // Taken out, so that handling them can use everything else; the memory stays.
         let mut events = std::mem::take(&mut self.inbox.events);
@@ -368,7 +374,19 @@ impl<D: Dialer> Load<D> {
     fn scan(&mut self, now: Instant) {
         self.inbox.now = now;
         let mut next = now + HALT_EVERY;
+        self.next_scan = next;
         for index in 0..self.seats.len() as u32 {
+            if let Some(link) = &mut self.seats[index as usize].link
+                && let Some(by) = link.timer()
+            {
+                if by > now {
+                    next = next.min(by);
+                } else {
+                    let ticked = link.tick(now, &mut self.inbox);
+                    self.take(index, ticked);
+                    next = next.min(self.seats[index as usize].link.as_ref().and_then(Link::timer).unwrap_or(next));
+                }
+            }
             let seat = &self.seats[index as usize];
             let by = seat.closing.or(seat.opening.filter(|opening| opening.opener.is_none()).map(|opening| opening.by));
             let Some(by) = by else { continue };
@@ -393,7 +411,7 @@ impl<D: Dialer> Load<D> {
                 self.expire(id, now);
             }
         }
-        self.next_scan = next;
+        self.next_scan = self.next_scan.min(next);
         if self.pace.has_pending() {
             self.dispatch(now);
         }
@@ -446,13 +464,19 @@ impl<D: Dialer> Load<D> {
         while let Some(index) = self.dirty.pop() {
             let Some(seat) = self.seats.get_mut(index as usize) else { continue };
             seat.is_dirty = false;
-            if let Some(link) = &mut seat.link
-                && let Err(failure) = link.flush()
-            {
-                self.inbox.now = Instant::now();
-                self.broke(index, &failure);
-                if self.pace.has_pending() {
-                    self.dispatch(Instant::now());
+            let Some(link) = &mut seat.link else { continue };
+            match link.flush() {
+                Ok(()) => {
+                    if let Some(by) = link.timer() {
+                        self.watch(by);
+                    }
+                }
+                Err(failure) => {
+                    self.inbox.now = Instant::now();
+                    self.broke(index, &failure);
+                    if self.pace.has_pending() {
+                        self.dispatch(Instant::now());
+                    }
                 }
             }
         }
