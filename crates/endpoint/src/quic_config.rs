@@ -1,11 +1,13 @@
 //! QUIC's transport settings, from the spec to quinn, for both roles; each is honoured or refused, and reported.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn::udp::UdpSocketState;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
@@ -101,28 +103,61 @@ impl QuicSettings {
         }
         let socket = QuicSocket::new(socket, self.spec.gro != Some(false), self.largest_payload())
             .map_err(|error| Refusal::failed(format!("preparing a UDP socket for QUIC: {error}")))?;
-        if self.spec.gso == Some(true) && !socket.segments() {
+        self.demand(socket.segments(), socket.joins())?;
+        Ok(Arc::new(socket))
+    }
+
+    /// Like [`Self::socket`] for a client, outside any runtime: the socket, its state, and whether the kernel merges
+    /// datagrams on receipt.
+    pub fn bare_socket(&self, server: SocketAddr) -> Result<(UdpSocket, UdpSocketState, bool), Refusal> {
+        let socket = udp_socket::open(udp_socket::any_port(server.ip()), &self.spec)?;
+        udp_socket::connect(&socket, server)?;
+        let state = UdpSocketState::new((&socket).into())
+            .map_err(|error| Refusal::failed(format!("preparing a UDP socket for QUIC: {error}")))?;
+        if self.spec.gro == Some(false) {
+            // A kernel without the option has nothing to disable.
+            let _ = udp_socket::set_join_on_receive(&socket, false);
+        }
+        let joins = self.spec.gro != Some(false) && udp_socket::joins_on_receive(&socket);
+        self.demand(state.max_gso_segments() > 1, joins)?;
+        Ok((socket, state, joins))
+    }
+
+    /// Refuses a wanted offload that the kernel lacks.
+    fn demand(&self, segments: bool, joins: bool) -> Result<(), Refusal> {
+        if self.spec.gso == Some(true) && !segments {
             return Err(Refusal::unsupported("`gso`: this kernel cannot segment UDP datagrams (Linux 4.18 can)"));
         }
-        if self.spec.gro == Some(true) && !socket.joins() {
+        if self.spec.gro == Some(true) && !joins {
             return Err(Refusal::unsupported("`gro`: this kernel cannot merge UDP datagrams (Linux 5.0 can)"));
         }
-        Ok(Arc::new(socket))
+        Ok(())
     }
 
     /// Creates an endpoint on `socket`.
     pub fn endpoint(&self, socket: &Arc<QuicSocket>, config: Option<ServerConfig>) -> Result<Endpoint, Refusal> {
+        let endpoint = self.endpoint_config()?;
+        Endpoint::new_with_abstract_socket(endpoint, config, Arc::clone(socket) as _, Arc::new(TokioRuntime))
+            .map_err(|error| Refusal::failed(format!("creating a QUIC endpoint: {error}")))
+    }
+
+    /// The configuration of an endpoint.
+    pub fn endpoint_config(&self) -> Result<EndpointConfig, Refusal> {
         let mut endpoint = EndpointConfig::default();
         // quinn announces the size of its receive buffers to its peer.
         endpoint
             .max_udp_payload_size(self.largest_payload().max(ETHERNET))
             .map_err(|error| Refusal::failed(error.to_string()))?;
-        Endpoint::new_with_abstract_socket(endpoint, config, Arc::clone(socket) as _, Arc::new(TokioRuntime))
-            .map_err(|error| Refusal::failed(format!("creating a QUIC endpoint: {error}")))
+        Ok(endpoint)
     }
 
     /// The effective settings on `socket` and its connections.
     pub fn report(&self, socket: &QuicSocket) -> Configured {
+        self.report_of(socket.io(), socket.segments(), socket.joins())
+    }
+
+    /// Like [`Self::report`], for a socket with or without offloads.
+    pub fn report_of(&self, socket: &impl AsFd, segments: bool, joins: bool) -> Configured {
         let mut configured = Configured::new();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
         say("congestion", json!(self.congestion().token()));
@@ -131,9 +166,9 @@ impl QuicSettings {
         say("send_window", json!(self.send_window()));
         say("max_udp_payload", json!(self.largest_payload()));
         say("initial_udp_payload", json!(self.initial_payload()));
-        say("gso", json!(self.spec.gso != Some(false) && socket.segments()));
-        say("gro", json!(socket.joins()));
-        udp_socket::report(socket.io(), &mut configured);
+        say("gso", json!(self.spec.gso != Some(false) && segments));
+        say("gro", json!(joins));
+        udp_socket::report(socket, &mut configured);
         configured
     }
 
@@ -142,7 +177,8 @@ impl QuicSettings {
         self.spec.congestion.unwrap_or(Congestion::Cubic)
     }
 
-    fn largest_payload(&self) -> u16 {
+    /// The size of the largest datagram in either direction.
+    pub fn largest_payload(&self) -> u16 {
         self.spec.max_udp_payload.unwrap_or(DISCOVERY_ENDS)
     }
 

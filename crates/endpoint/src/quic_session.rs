@@ -51,6 +51,11 @@ pub struct Tickets {
 }
 
 impl Tickets {
+    /// Whether one has arrived.
+    pub fn has_any(&self) -> bool {
+        self.received.load(Ordering::Acquire) > 0
+    }
+
     /// Waits for the first ticket, for ever if the server sends none: use a time-out.
     pub async fn first(&self) {
         // `notify_one` leaves a permit behind, so a ticket that arrives between the two lines is not missed.

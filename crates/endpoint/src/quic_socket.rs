@@ -31,7 +31,7 @@ pub struct QuicSocket {
 }
 
 /// The largest UDP payload over IPv4. The kernel's segmented and merged packets are not larger either.
-const LARGEST_PAYLOAD: usize = 65_507;
+pub const LARGEST_PAYLOAD: usize = 65_507;
 
 impl QuicSocket {
     /// Wraps `socket`, which must be non-blocking, and sets the options that QUIC needs. `joins` controls receive

@@ -63,15 +63,8 @@ impl Dial for Dialer {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
         let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
-        let factory =
-            SessionFactory::new(Arc::clone(&side.config)).map_err(|error| Refusal::failed(error.to_string()))?;
-        let mut config = ClientConfig::new(Arc::new(factory));
+        let config = client_config(spec, &side, &settings)?;
         let idle = client_idle(spec);
-        config.transport_config(Arc::new(settings.transport(idle)?));
-        config.token_store(match spec.resumption {
-            Resumption::None => Arc::new(NoneTokenStore),
-            Resumption::Resume | Resumption::ZeroRtt => Arc::new(TokenMemoryCache::new(1, TOKENS_KEPT)),
-        });
         let dialer = Self {
             servers: Servers::new(spec),
             name: spec.server_name.clone(),
@@ -156,30 +149,57 @@ impl Dial for Dialer {
     }
 }
 
+/// The configuration of a client's connections.
+pub(crate) fn client_config(
+    spec: &ClientSpec,
+    side: &tls::ClientSide,
+    settings: &QuicSettings,
+) -> Result<ClientConfig, Refusal> {
+    let factory = SessionFactory::new(Arc::clone(&side.config)).map_err(|error| Refusal::failed(error.to_string()))?;
+    let mut config = ClientConfig::new(Arc::new(factory));
+    config.transport_config(Arc::new(settings.transport(client_idle(spec))?));
+    config.token_store(match spec.resumption {
+        Resumption::None => Arc::new(NoneTokenStore),
+        Resumption::Resume | Resumption::ZeroRtt => Arc::new(TokenMemoryCache::new(1, TOKENS_KEPT)),
+    });
+    Ok(config)
+}
+
+/// Checks the application protocol of a complete handshake, and records the negotiated parameters of the first one.
+pub(crate) fn negotiated(
+    facts: &SessionFacts,
+    alpn: &[u8],
+    name: &str,
+    configured: &mut Configured,
+) -> Result<(), Failure> {
+    if facts.alpn.as_deref() != Some(alpn) {
+        let wanted = String::from_utf8_lossy(alpn);
+        let got = facts.alpn.as_deref().map_or("none".into(), String::from_utf8_lossy);
+        let message = format!("the server {name} negotiated the protocol {got}, not {wanted}");
+        return Err(Failure { kind: ErrorKind::Protocol, message });
+    }
+    if !configured.contains_key("cipher") {
+        let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
+        say("alpn", json!(String::from_utf8_lossy(alpn)));
+        if let Some(cipher) = facts.cipher {
+            say("cipher", json!(tls::cipher_name(cipher)));
+        }
+        if let Some(group) = facts.group {
+            say("group", json!(tls::group_name(group)));
+        }
+        if let Some(bytes) = facts.certificate_chain_bytes {
+            say("certificate_chain_bytes", json!(bytes));
+        }
+    }
+    Ok(())
+}
+
 impl Dialer {
     /// Records the negotiated parameters of `link` after its handshake, and checks the application protocol.
     pub fn record(&self, link: &Link) -> Result<(), Failure> {
         let Some(facts) = link.facts() else { return Ok(()) };
-        if facts.alpn.as_deref() != Some(&self.alpn) {
-            let wanted = String::from_utf8_lossy(&self.alpn);
-            let got = facts.alpn.as_deref().map_or("none".into(), String::from_utf8_lossy);
-            let message = format!("the server {} negotiated the protocol {got}, not {wanted}", self.name);
-            return Err(Failure { kind: ErrorKind::Protocol, message });
-        }
         let mut configured = self.configured.borrow_mut();
-        if !configured.contains_key("cipher") {
-            let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
-            say("alpn", json!(String::from_utf8_lossy(&self.alpn)));
-            if let Some(cipher) = facts.cipher {
-                say("cipher", json!(tls::cipher_name(cipher)));
-            }
-            if let Some(group) = facts.group {
-                say("group", json!(tls::group_name(group)));
-            }
-            if let Some(bytes) = facts.certificate_chain_bytes {
-                say("certificate_chain_bytes", json!(bytes));
-            }
-        }
+        negotiated(&facts, &self.alpn, &self.name, &mut configured)?;
         // quinn disables segmentation offload at the kernel's first error.
         if !link.socket.segments() {
             configured.insert("gso".to_owned(), json!(false));
@@ -325,6 +345,6 @@ impl Link {
     }
 }
 
-fn nothing_listens(attempt: &str) -> Failure {
+pub(crate) fn nothing_listens(attempt: &str) -> Failure {
     Failure { kind: ErrorKind::Refused, message: format!("{attempt}: nothing listens there (ICMP port unreachable)") }
 }
