@@ -8,6 +8,8 @@ pub(crate) mod dial;
 #[cfg(feature = "builtin")]
 mod early;
 pub(crate) mod engine;
+#[cfg(feature = "builtin")]
+pub(crate) mod engine_quic;
 #[cfg(test)]
 mod engine_tests;
 #[cfg(feature = "builtin")]
