@@ -9,6 +9,7 @@ use wirelab_engine::http2::Http2;
 use wirelab_engine::stream::StreamDialer;
 
 use crate::client::Driver;
+use crate::client::engine_quic::QuicDialer;
 use crate::contract;
 use crate::describe::{role, without_roles};
 use crate::refusal::Refusal;
@@ -17,13 +18,13 @@ use crate::refusal::Refusal;
 pub const NAME: &str = "engine";
 
 /// The protocols of its client.
-const PROTOCOLS: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
+const PROTOCOLS: [Protocol; 5] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3];
 
 /// What `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
     let client = Some(Role { own_requests: true, ..role(&PROTOCOLS) });
-    Description { client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls"]) }
+    Description { client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls", "quinn-proto"]) }
 }
 
 /// Runs the client. Returns the exit status after the results are written.
@@ -48,6 +49,7 @@ pub(crate) fn driver(protocol: Protocol) -> Result<Driver, Refusal> {
     match protocol {
         Protocol::H1c | Protocol::H1 => Ok(Driver::engine::<StreamDialer<Http1>>()),
         Protocol::H2c | Protocol::H2 => Ok(Driver::engine::<StreamDialer<Http2>>()),
+        Protocol::H3 => Ok(Driver::engine::<QuicDialer>()),
         _ => Err(Refusal::unsupported(format!("`{protocol}`: the load engine does not support it yet"))),
     }
 }
