@@ -61,7 +61,7 @@ pub struct LoadArgs {
     /// Distribution of the intervals between the requests of an open loop
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "rate")]
     pub arrivals: ArrivalsArg,
-    /// The client; default: `engine` for HTTP/1.1 and HTTP/2, otherwise `builtin`
+    /// The client; default: `engine`
     #[arg(long, value_enum)]
     pub client: Option<ClientArg>,
     /// Number of client threads
@@ -110,9 +110,9 @@ pub struct ReachArgs {
 /// The clients that can send load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClientArg {
-    /// The load engine: HTTP/1.1 and HTTP/2 with the least processor time per request
+    /// The load engine: the least processor time per request
     Engine,
-    /// The built-in endpoint: every protocol, by common libraries
+    /// The built-in endpoint: common libraries, which it measures with the protocol
     Builtin,
 }
 

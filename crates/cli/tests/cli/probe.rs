@@ -34,7 +34,7 @@ fn the_users_host_is_compared_over_both_transports_with_a_noise_floor() {
     let found = json(&said);
     assert_eq!((&found["baseline"], &found["failed"]), (&Value::from("h1"), &serde_json::json!({})));
     assert_eq!(found["analysis"]["complete_blocks"], 10);
-    assert_eq!(found["client"], "builtin", "the load engine has no HTTP/3, and one client sends everything");
+    assert_eq!(found["client"], "engine");
     for protocol in ["h1", "h3"] {
         for connection in ["new", "kept"] {
             assert!(median(&found, protocol, connection, "response_median").unwrap() > 0.0);
