@@ -62,6 +62,8 @@ impl Payload {
     pub fn slice(&self, offset: u64, most: u64) -> &[u8] {
         let wanted = most.min(self.size() - offset);
         match self {
+            // The pattern is not generated for a request without a body.
+            _ if wanted == 0 => &[],
             Self::Pattern(_) => piece_slice(offset, wanted),
             Self::Own(bytes) => {
                 let start = offset as usize;
