@@ -6,26 +6,42 @@ use clap::Args;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::units::{Share, Span};
 
-use super::{FailOn, ShowArgs};
+use super::{FailOn, MixArgs, RequestArgs, ShowArgs};
 
 /// Arguments of `ab`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  wirelab ab --base './old --port {port}' --head './new --port {port}' --path /items
+                                                two programs, started for each trial
+  wirelab ab --base './old {port}' --head './new {port}' --body @order.json --path /orders
+  wirelab ab --base http://localhost:8080/ --head http://localhost:8081/
+                                                two services that run already
   wirelab ab --base server-main --head server-branch
   wirelab ab --base nginx --head caddy --protocol h3 --set 'payload=64 KiB' --set connections=4
   wirelab ab --base my-main --head my-branch --fail-on 'p99 5 % worse' --max-duration '5 min'
 
 The exit status is 3 if the head is shown to be worse than allowed (docs/gate.md).")]
 pub struct AbArgs {
-    /// The endpoint of the base build (`wirelab endpoints` lists them)
-    #[arg(long, value_name = "ENDPOINT")]
+    /// The base build: a command line, which wirelab starts for each trial (`{port}` stands for the port where it must
+    /// listen; it has a blank or a slash); the URL of a service that runs already; or an endpoint (`wirelab endpoints`
+    /// lists them)
+    #[arg(long, value_name = "COMMAND|URL|ENDPOINT")]
     pub base: String,
-    /// The endpoint of the head build
-    #[arg(long, value_name = "ENDPOINT")]
+    /// The head build, of the same kind
+    #[arg(long, value_name = "COMMAND|URL|ENDPOINT")]
     pub head: String,
-    /// The protocol, for example h1, h2 or h3
-    #[arg(long, short, default_value = "h2")]
-    pub protocol: Protocol,
+    /// The protocol, for example h1, h2 or h3. Default: h2; h1c for an http:// URL, and for a command without
+    /// `{certificate}`
+    #[arg(long, short)]
+    pub protocol: Option<Protocol>,
+    /// Send a request for this path to both builds; repeatable. Default: that of the URL, or `/`; endpoints serve a
+    /// document of their own
+    #[arg(long = "path", value_name = "PATH", conflicts_with_all = ["curl", "targets", "request_file"])]
+    pub paths: Vec<String>,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub mix: MixArgs,
     /// Fix a setting of the load (`wirelab studies keys` lists them); repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
@@ -39,9 +55,12 @@ pub struct AbArgs {
     /// Start no new block after this time, apart from the 10 blocks that a verdict needs
     #[arg(long, value_name = "DURATION", default_value = "10 min")]
     pub max_duration: Span,
-    /// Use this lab (`wirelab labs` lists them)
-    #[arg(long, value_name = "LAB", default_value = "loopback")]
-    pub lab: String,
+    /// Use this lab (`wirelab labs` lists them). Default: loopback; internet for URLs
+    #[arg(long, value_name = "LAB")]
+    pub lab: Option<String>,
+    /// Lift the limits for URLs of other hosts: you may send load to both
+    #[arg(long)]
+    pub i_may_load_these_hosts: bool,
     /// The folder that contains run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,

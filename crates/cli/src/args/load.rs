@@ -29,7 +29,7 @@ Latency counts from the intended start of each request, so stalls of the server 
 Send load only to servers that you own. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://; several URLs of one server share the load
-    #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets"])]
+    #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets"], conflicts_with_all = ["curl", "targets"])]
     pub urls: Vec<String>,
     /// The protocol: h1, h1c, h2, h2c or h3; default: h2 for https, h1c for http
     #[arg(long, short)]

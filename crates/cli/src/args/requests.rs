@@ -1,4 +1,4 @@
-//! The options of `load` and `probe` for requests of the user.
+//! The options of `load`, `probe` and `ab` for requests of the user.
 
 use std::path::PathBuf;
 
@@ -49,16 +49,16 @@ pub struct RequestArgs {
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Several requests")]
 pub struct MixArgs {
-    /// The weights of the URLs, in their order; default: equal
+    /// The weights of the URLs or paths, in their order; default: equal
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     pub weights: Vec<u32>,
     /// Send the requests of this file, which has tables [[request]] as a study (docs/load-and-probe.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "curl", "targets"])]
     pub request_file: Option<PathBuf>,
     /// Send the request of this curl command line
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["weights", "targets", "urls"])]
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["weights", "targets"])]
     pub curl: Option<String>,
     /// Send the requests of this file, which has the format of vegeta's targets
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "urls"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     pub targets: Option<PathBuf>,
 }

@@ -1,26 +1,27 @@
 //! `wirelab ab`: two builds of a server, interleaved in the blocks of one run.
 
-use wirelab_lab::endpoints;
-use wirelab_model::endpoint::Endpoint;
+mod build;
 
+use indexmap::IndexMap;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::study::{Factor, Study};
+use wirelab_model::units::Share;
+
+use self::build::Build;
 use crate::args::{AbArgs, FailOn, RunArgs};
 use crate::commands::run;
 use crate::commands::studies::Source;
 use crate::failure::{Failure, Result};
-use crate::place::program;
+use crate::requests;
 
 /// Compares two builds in a new run folder.
 pub fn ab(args: &AbArgs) -> Result {
-    let [base, head] = [&args.base, &args.head].map(|name| endpoints::find(&program()?, name).map_err(Failure::input));
-    let (base, head) = (base?, head?);
-    if args.base == args.head || is_same_build(&base, &head) {
-        return Err(Failure::input(format!(
-            "--base {} and --head {} are the same build, so there is nothing to compare; the A/A pair of every run shows \
-             the noise. Name endpoints with different programs",
-            args.base, args.head
-        )));
-    }
-    let study = Source::generated("ab", study(args))?.resolve(None, &args.sets)?;
+    let builds = [Build::read("--base", &args.base)?, Build::read("--head", &args.head)?];
+    let protocol = protocol(args, &builds)?;
+    let requests = requests::of_ab(args)?;
+    let source = Source::generated("ab", study(args, protocol, &builds))?;
+    let study = source.with(|study| change(study, &builds, requests)).resolve(None, &args.sets)?;
+    let lab = args.lab.as_deref().unwrap_or(if is_url(&builds) { "internet" } else { "loopback" });
     run::start(
         study,
         &args.sets,
@@ -30,7 +31,7 @@ pub fn ab(args: &AbArgs) -> Result {
             preset: None,
             sets: args.sets.clone(),
             clients: None,
-            lab: Some(args.lab.clone()),
+            lab: Some(lab.to_owned()),
             observe: Vec::new(),
             keep: Vec::new(),
             metrics: None,
@@ -38,24 +39,62 @@ pub fn ab(args: &AbArgs) -> Result {
             fail_on: args.fail_on.clone(),
             max_duration: Some(args.max_duration),
             plan: args.plan,
-            i_may_load_these_hosts: false,
+            i_may_load_these_hosts: args.i_may_load_these_hosts,
             show: args.show.clone(),
         },
     )
 }
 
-/// The study that compares the two endpoints. Blocks continue until the interval is narrower than half of the margin:
-/// a wider one could seldom show that the head is within it.
-fn study(args: &AbArgs) -> String {
-    let AbArgs { base, head, protocol, margin, .. } = args;
+/// Whether the builds run already.
+const fn is_url(builds: &[Build; 2]) -> bool {
+    matches!(builds, [Build::Url(_), Build::Url(_)])
+}
+
+/// The protocol of both builds.
+///
+/// # Errors
+/// If the two builds cannot be compared.
+fn protocol(args: &AbArgs, builds: &[Build; 2]) -> Result<Protocol> {
+    let [base, head] = builds;
+    if base.kind() != head.kind() {
+        return Err(Failure::input(format!(
+            "--base is {}, and --head is {}: they would differ in more than the build. Give two commands, two URLs or \
+             two endpoints",
+            base.kind(),
+            head.kind()
+        )));
+    }
+    if base.is_same(head) {
+        return Err(Failure::input(format!(
+            "--base {} and --head {} are the same build, so there is nothing to compare; the A/A pair of every run shows \
+             the noise. Name two builds with different files or arguments",
+            args.base, args.head
+        )));
+    }
+    match (args.protocol, base.protocol(), head.protocol()) {
+        (Some(protocol), ..) => Ok(protocol),
+        (None, base, head) if base == head => Ok(base),
+        (None, base, head) => Err(Failure::input(format!(
+            "--base would be measured over {base}, and --head over {head}: they would differ in more than the build. Give \
+             both with TLS ({{certificate}}, https://) or both without, or choose with --protocol"
+        ))),
+    }
+}
+
+/// The study that compares two builds, without their settings. Blocks continue until the interval is narrower than
+/// half of the margin: a wider one could seldom show that the head is within it.
+fn study(args: &AbArgs, protocol: Protocol, builds: &[Build; 2]) -> String {
+    let margin = args.margin;
     let has_own = args.fail_on.iter().any(|one| matches!(one, FailOn::Violated(_)));
     let required = ["response_median", "response_p99"].into_iter().filter(|_| !has_own);
     let require = required
         .map(|metric| format!("[[require]]\nthat = \"{metric} no more than {margin} worse than the baseline\"\n"));
-    let precision = wirelab_model::units::Share(margin.0 / 2.0);
+    let precision = Share(margin.0 / 2.0);
+    // The kernel has accounts only of servers on this machine.
+    let of_server = if is_url(builds) { "" } else { r#", "cpu_server_per_request", "memory_server_peak""# };
     format!(
         r#"name = "ab"
-title = {title:?}
+title = "ab"
 question = "Is the head worse than the base?"
 [workload]
 protocol = "{protocol}"
@@ -64,12 +103,12 @@ connections = 4
 workers = 4
 warm_up = 100
 [factors.build]
-base = {{ server = {base:?} }}
-head = {{ server = {head:?} }}
+base = {{}}
+head = {{}}
 [compare]
 factor = "build"
 baseline = "base"
-metrics = ["response_median", "response_p99", "request_rate", "cpu_server_per_request", "memory_server_peak"]
+metrics = ["response_median", "response_p99", "request_rate"{of_server}]
 primary = ["response_median", "response_p99"]
 margin = "{margin}"
 [blocks]
@@ -77,22 +116,20 @@ min = 10
 max = 200
 precision = "{precision}"
 {require}"#,
-        title = format!("{head} (head) against {base} (base)"),
         require = require.collect::<String>(),
     )
 }
 
-/// Whether two endpoints start the same program with the same arguments. Files are compared by content.
-fn is_same_build(base: &Endpoint, head: &Endpoint) -> bool {
-    let parts = |endpoint: &Endpoint| -> Vec<Vec<u8>> {
-        let file = |word: &String| endpoint.folder.clone().unwrap_or_default().join(word);
-        endpoint
-            .command
-            .iter()
-            .map(|word| std::fs::read(file(word)).unwrap_or_else(|_| word.clone().into_bytes()))
-            .collect()
-    };
-    base.environment == head.environment && parts(base) == parts(head)
+/// Puts the builds and the requests into the study. Both are texts of the user, which TOML might read as something
+/// else.
+fn change(study: &mut Study, builds: &[Build; 2], requests: Vec<wirelab_model::request::WrittenRequest>) {
+    let [base, head] = builds;
+    let title = format!("{head} (head) against {base} (base)");
+    study.title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    study.requests = requests;
+    let levels: IndexMap<_, _> =
+        [("base".to_owned(), base.settings()), ("head".to_owned(), head.settings())].into_iter().collect();
+    study.factors.insert("build".to_owned(), Factor::Levels(levels));
 }
 
 #[cfg(test)]
@@ -102,17 +139,32 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    fn args(words: &[&str]) -> AbArgs {
-        let all = ["wirelab", "ab", "--base", "one", "--head", "two"].iter().chain(words);
-        match Cli::try_parse_from(all).unwrap().command {
+    fn args(base: &str, head: &str, words: &[&str]) -> AbArgs {
+        let all = ["wirelab", "ab", "--base", base, "--head", head];
+        match Cli::try_parse_from(all.iter().chain(words)).unwrap().command {
             Command::Ab(args) => args,
             other => panic!("{other:?}"),
         }
     }
 
+    fn builds(args: &AbArgs) -> [Build; 2] {
+        [Build::read("--base", &args.base).unwrap(), Build::read("--head", &args.head).unwrap()]
+    }
+
+    fn plan(args: &AbArgs) -> Result<wirelab_model::plan::Plan> {
+        let builds = builds(args);
+        let text = study(args, protocol(args, &builds)?, &builds);
+        let mut study = wirelab_plan::parse(&text, "ab").unwrap();
+        change(&mut study, &builds, requests::of_ab(args)?);
+        Ok(wirelab_plan::plan(&study).map_err(Failure::input)?.0)
+    }
+
     #[test]
     fn the_study_requires_the_margin_unless_the_user_requires_something() {
-        let of = |words: &[&str]| wirelab_plan::parse(&study(&args(words)), "ab").unwrap();
+        let of = |words: &[&str]| {
+            let args = args("sh a", "sh b", words);
+            wirelab_plan::parse(&study(&args, Protocol::H1c, &builds(&args)), "ab").unwrap()
+        };
         let plain = of(&["--margin", "8 %"]);
         let required: Vec<_> = plain.require.iter().map(|one| one.that.to_string()).collect();
         assert_eq!(
@@ -128,21 +180,35 @@ mod tests {
     }
 
     #[test]
-    fn builds_are_the_same_if_their_files_are() {
-        let folder = tempfile::tempdir().unwrap();
-        let endpoint = |name: &str, text: &str| {
-            let own = folder.path().join(name);
-            std::fs::create_dir_all(&own).unwrap();
-            std::fs::write(own.join("server.py"), text).unwrap();
-            Endpoint {
-                name: name.to_owned(),
-                command: vec!["python3".to_owned(), "server.py".to_owned()],
-                environment: Default::default(),
-                folder: Some(own),
-                installation: None,
-            }
+    fn both_builds_get_the_same_requests_over_a_protocol_that_fits_them() {
+        let paths = |plan: &wirelab_model::plan::Plan| -> Vec<String> {
+            plan.cells.iter().map(|cell| cell.job.own_requests()[0].path().to_owned()).collect()
         };
-        assert!(is_same_build(&endpoint("a", "print(1)"), &endpoint("b", "print(1)")));
-        assert!(!is_same_build(&endpoint("a", "print(1)"), &endpoint("b", "print(2)")));
+        let commands = plan(&args("sh a", "sh b", &[])).unwrap();
+        assert_eq!((paths(&commands), commands.cells[0].job.protocol), (vec!["/".to_owned(); 3], Protocol::H1c));
+        let secure = plan(&args("sh a {certificate}", "sh b {certificate}", &["--path", "/x"])).unwrap();
+        assert_eq!((paths(&secure), secure.cells[0].job.protocol), (vec!["/x".to_owned(); 3], Protocol::H2));
+        let urls = ["http://localhost:1/a", "http://localhost:2/b"];
+        let own = plan(&args(urls[0], urls[1], &["--method", "PUT"])).unwrap();
+        assert_eq!(
+            (paths(&own), own.cells[1].job.protocol),
+            (["/a", "/b", "/a"].map(str::to_owned).into(), Protocol::H1c)
+        );
+        assert_eq!(own.cells[0].job.own_requests()[0].method(), "PUT");
+        let curl = "curl http://elsewhere:3/c?d=1 -H 'x: y'";
+        assert_eq!(paths(&plan(&args(urls[0], urls[1], &["--curl", curl])).unwrap()), vec!["/c?d=1"; 3]);
+    }
+
+    #[test]
+    fn builds_that_differ_in_more_than_the_build_are_refused() {
+        for (base, head, words) in [
+            ("sh a", "http://localhost:1/", "--base is a command, and --head is a URL"),
+            ("http://localhost:1/", "https://localhost:2/", "over h1c, and --head over h2"),
+            ("sh a {certificate}", "sh b", "over h2, and --head over h1c"),
+            ("sh a", "sh a", "same build"),
+        ] {
+            let why = format!("{:?}", plan(&args(base, head, &[])).unwrap_err());
+            assert!(why.contains(words), "{why}");
+        }
     }
 }

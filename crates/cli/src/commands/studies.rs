@@ -86,6 +86,12 @@ impl Source {
         Ok(Self { study, name: name.to_owned(), text, is_file: false })
     }
 
+    /// Changes the study beyond its text.
+    pub fn with(mut self, change: impl FnOnce(&mut Study)) -> Self {
+        change(&mut self.study);
+        self
+    }
+
     /// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and applies preset and
     /// settings.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {

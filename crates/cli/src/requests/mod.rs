@@ -1,4 +1,4 @@
-//! The requests of `load` and `probe`: from options and files to the requests that are sent.
+//! The requests of `load`, `probe` and `ab`: from options and files to the requests that are sent.
 
 mod curl;
 mod options;
@@ -15,7 +15,7 @@ use wirelab_model::spec::{ClientSpec, Request};
 use wirelab_model::units::Span;
 use wirelab_plan::own;
 
-use crate::args::{LoadArgs, ProbeArgs, ReachArgs};
+use crate::args::{AbArgs, LoadArgs, MixArgs, ProbeArgs, ReachArgs};
 use crate::failure::{Failure, Result};
 use crate::target::{Location, Target};
 
@@ -47,11 +47,10 @@ struct RequestFile {
 impl Requests {
     /// The requests of `wirelab load`.
     pub fn of_load(args: &LoadArgs) -> Result<Self> {
-        let mut found = match (&args.mix.curl, &args.mix.targets, &args.mix.request_file) {
-            (Some(command), ..) => vec![curl::parse(command).map_err(Failure::input)?],
-            (_, Some(path), _) => targets::parse(&text(path)?, path)?,
-            (.., Some(path)) => in_file(path, &args.urls)?,
-            (None, None, None) => of_urls(&args.urls, &args.mix.weights)?,
+        let mut found = match (of_other_tools(&args.mix)?, &args.mix.request_file) {
+            (Some(found), _) => found,
+            (None, Some(path)) => in_file(path, &args.urls)?,
+            (None, None) => of_urls(&args.urls, &args.mix.weights)?,
         };
         let given = options::request(&args.request)?;
         for one in &mut found {
@@ -140,6 +139,52 @@ impl Requests {
     }
 }
 
+/// The requests that `wirelab ab` sends to both builds; empty without options for requests. Only the paths of URLs
+/// count, because the builds are the servers.
+pub fn of_ab(args: &AbArgs) -> Result<Vec<WrittenRequest>> {
+    let given = options::request(&args.request)?;
+    let found = match (of_other_tools(&args.mix)?, &args.mix.request_file) {
+        (Some(found), _) => found
+            .into_iter()
+            .map(|one| {
+                let path = Location::parse(&one.url)?.path;
+                Ok(WrittenRequest { path: Some(one.request.path.unwrap_or(path)), ..one.request })
+            })
+            .collect::<Result<_>>()?,
+        (None, Some(path)) => of_request_file(path)?,
+        (None, None) => of_paths(&args.paths, &args.mix.weights)?,
+    };
+    let mut written = match found.is_empty() {
+        true if given == WrittenRequest::default() => return Ok(Vec::new()),
+        true => vec![WrittenRequest::default()],
+        false => found,
+    };
+    written.iter_mut().for_each(|one| options::overlay(one, &given));
+    name_apart(&mut written);
+    own::check(&written).map_err(Failure::input)?;
+    Ok(written)
+}
+
+/// A request for each path, with its weight.
+fn of_paths(paths: &[String], weights: &[u32]) -> Result<Vec<WrittenRequest>> {
+    check_weights(weights, paths.len(), "paths (--path)")?;
+    let request = |(number, path): (usize, &String)| WrittenRequest {
+        path: Some(path.clone()),
+        weight: weights.get(number).copied(),
+        ..WrittenRequest::default()
+    };
+    Ok(paths.iter().enumerate().map(request).collect())
+}
+
+/// The requests of a command line of curl or of a file of targets; `None` without these options.
+fn of_other_tools(mix: &MixArgs) -> Result<Option<Vec<Found>>> {
+    match (&mix.curl, &mix.targets) {
+        (Some(command), _) => Ok(Some(vec![curl::parse(command).map_err(Failure::input)?])),
+        (None, Some(path)) => targets::parse(&text(path)?, path).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
 fn text(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|error| Failure::input(format!("cannot read the requests of `{}`: {error}", path.display())))
@@ -147,13 +192,7 @@ fn text(path: &Path) -> Result<String> {
 
 /// The URLs, each with its weight.
 fn of_urls(urls: &[String], weights: &[u32]) -> Result<Vec<Found>> {
-    if !weights.is_empty() && weights.len() != urls.len() {
-        return Err(Failure::input(format!(
-            "--weights has {} numbers for {} URLs; give one number for each URL",
-            weights.len(),
-            urls.len()
-        )));
-    }
+    check_weights(weights, urls.len(), "URLs")?;
     let found = urls.iter().enumerate().map(|(number, url)| Found {
         url: url.clone(),
         request: WrittenRequest { weight: weights.get(number).copied(), ..WrittenRequest::default() },
@@ -161,18 +200,26 @@ fn of_urls(urls: &[String], weights: &[u32]) -> Result<Vec<Found>> {
     Ok(found.collect())
 }
 
+fn check_weights(weights: &[u32], count: usize, what: &str) -> Result {
+    if weights.is_empty() || weights.len() == count {
+        return Ok(());
+    }
+    Err(Failure::input(format!("--weights has {} numbers for {count} {what}; give one number for each", weights.len())))
+}
+
 /// The requests of a file, whose server is that of the URL.
 fn in_file(path: &Path, urls: &[String]) -> Result<Vec<Found>> {
     let [url] = urls else {
         return Err(Failure::input("--request-file FILE needs one URL, that of the server; its path is not used"));
     };
+    Ok(of_request_file(path)?.into_iter().map(|request| Found { url: url.clone(), request }).collect())
+}
+
+fn of_request_file(path: &Path) -> Result<Vec<WrittenRequest>> {
     let text = text(path)?;
     let file: RequestFile = wirelab_plan::read(&text, &path.display().to_string()).map_err(Failure::input)?;
-    let requests = file.request.into_iter().map(|mut request| {
-        request.path.get_or_insert_with(|| "/".to_owned());
-        Found { url: url.clone(), request }
-    });
-    Ok(requests.collect())
+    let with_path = |request: WrittenRequest| WrittenRequest { path: Some(request.path().to_owned()), ..request };
+    Ok(file.request.into_iter().map(with_path).collect())
 }
 
 /// Gives requests names of their own, and merges equal ones.
