@@ -1,5 +1,6 @@
 //! The commands as a user types them. These tests run side by side, and pass on a machine under full load.
 
+mod ab;
 mod analyze;
 mod architecture;
 mod bad_input;
