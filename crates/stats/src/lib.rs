@@ -5,6 +5,7 @@
 mod additive;
 pub mod analysis;
 pub mod anytime;
+pub mod between;
 pub mod binomial;
 pub mod bootstrap;
 pub mod brunner_munzel;

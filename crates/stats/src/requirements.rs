@@ -50,7 +50,7 @@ pub fn requirements(
 }
 
 /// Not met if one test says so, met if all do.
-fn together(tests: &[Requiring]) -> RequirementVerdict {
+pub(crate) fn together(tests: &[Requiring]) -> RequirementVerdict {
     let is_unclear = |verdict: &RequirementVerdict| matches!(verdict, RequirementVerdict::CannotTell { .. });
     let mut verdicts = tests.iter().map(|test| test.verdict);
     if verdicts.clone().any(|verdict| verdict == RequirementVerdict::NotMet) {
