@@ -317,3 +317,7 @@ fn noise(floors: &[Floors], metric: &str) -> Option<f64> {
     let ratios = floors.iter().filter(|floor| floor.metric == metric).flat_map(|floor| floor.ratios).flatten();
     ratios.max_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()))
 }
+
+#[cfg(test)]
+#[path = "between_tests.rs"]
+mod tests;
