@@ -9,6 +9,7 @@ pub mod between;
 pub mod binomial;
 pub mod bootstrap;
 pub mod brunner_munzel;
+pub mod change_points;
 mod claims;
 mod clients;
 pub mod compare;
@@ -22,6 +23,7 @@ mod family;
 #[cfg(test)]
 mod fixture;
 mod histogram_error;
+pub mod history;
 pub mod holm;
 mod interaction;
 mod merge;
