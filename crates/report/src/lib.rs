@@ -2,6 +2,7 @@
 //!
 //! No function here reads a file or a clock. The same run folder gives the same report on every machine.
 
+mod between;
 mod charts;
 mod claims;
 mod columns;
@@ -39,6 +40,7 @@ mod tile;
 mod warnings;
 mod words;
 
+pub use crate::between::{Sides, between_json, between_terminal, failed_changes};
 pub use crate::csv::{cells_csv, comparisons_csv, contests_csv, pairs_csv};
 pub use crate::github::github;
 pub use crate::html::html;

@@ -468,7 +468,7 @@ impl Page<'_> {
 }
 
 /// The table as text without trailing spaces.
-fn trimmed(table: &Table) -> String {
+pub(crate) fn trimmed(table: &Table) -> String {
     table.to_string().lines().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "{}", line.trim_end());
         text
@@ -485,7 +485,7 @@ const fn tone_colour(tone: Tone) -> Color {
 }
 
 /// A heading, split into two lines of similar length if it is long.
-fn halved(name: &str) -> String {
+pub(crate) fn halved(name: &str) -> String {
     let middle = name.len() / 2;
     let spaces = name.match_indices(' ').map(|(place, _)| place);
     match spaces.min_by_key(|place| place.abs_diff(middle)).filter(|_| name.len() > 12) {
@@ -495,7 +495,7 @@ fn halved(name: &str) -> String {
 }
 
 /// Breaks a text at spaces into lines of at most `width` characters; a longer word has a line of its own.
-fn wrapped(text: &str, width: usize) -> String {
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     // Only at plain spaces: a no-break space joins a number and its unit.
     for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
