@@ -271,7 +271,7 @@ fn no_formula(cell: String) -> String {
     if begins_formula && cell.parse::<f64>().is_err() { format!("'{cell}") } else { cell }
 }
 
-fn written(rows: Vec<Vec<String>>) -> String {
+pub(crate) fn written(rows: Vec<Vec<String>>) -> String {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     for row in rows {
         let row = row.into_iter().map(no_formula);
