@@ -37,6 +37,8 @@ fn main() -> ExitCode {
         Command::Ab(args) => commands::ab::ab(&args),
         Command::Resume(args) => commands::run::resume(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::History(args) => commands::history::history(&args),
         Command::Logs(args) => commands::logs::logs(&args),
         Command::Analyze(args) => commands::analyze::analyze(&args),
         Command::Load(args) => commands::load::load(&args),

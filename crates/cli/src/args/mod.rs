@@ -2,6 +2,7 @@
 
 mod ab;
 mod analyze;
+mod compare;
 mod doctor;
 mod endpoint;
 mod endpoints;
@@ -21,6 +22,7 @@ use clap::{Arg, Args, Parser, Subcommand};
 
 pub use ab::AbArgs;
 pub use analyze::AnalyzeArgs;
+pub use compare::{CompareArgs, HistoryArgs, HistoryFormat};
 pub use doctor::DoctorArgs;
 pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
@@ -71,6 +73,10 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Show the report of a run in any format
     Report(ReportArgs),
+    /// Compare two runs cell by cell, with the differences of their settings and machines
+    Compare(CompareArgs),
+    /// Show a metric over the runs of a folder, with change points
+    History(HistoryArgs),
     /// Show what wirelab and the processes of a run logged, in the order of time
     Logs(LogsArgs),
     /// Analyze your own CSV data with the statistics of a run

@@ -2,9 +2,11 @@
 
 pub mod ab;
 pub mod analyze;
+pub mod compare;
 pub mod doctor;
 pub mod endpoint;
 pub mod endpoints;
+pub mod history;
 pub mod labs;
 pub mod load;
 pub mod logs;

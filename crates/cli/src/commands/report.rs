@@ -77,12 +77,17 @@ pub fn write_html(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether a run has reached its planned end.
+/// The moment of a run.
 const fn moment(stopped: Option<StopReason>) -> Moment {
     match stopped {
         Some(StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget | StopReason::Hopeless) => Moment::Ended,
         Some(StopReason::Interrupted) | None => Moment::Underway,
     }
+}
+
+/// Whether a run has reached its planned end.
+pub fn has_ended(run: &Run) -> bool {
+    moment(run.stopped()) == Moment::Ended
 }
 
 /// Renders the report of a run folder in a format.
