@@ -5,6 +5,7 @@ mod analyze;
 mod architecture;
 mod bad_input;
 mod cluster;
+mod compare;
 mod contract;
 mod crowd;
 mod fake_lab;
