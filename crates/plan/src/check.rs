@@ -225,9 +225,9 @@ fn whole(study: &Study) -> Checked {
     }
     adjustments(study)?;
     study.timeline.as_ref().map_or(Ok(()), timeline::check)?;
-    compare(study)?;
     planted(study)?;
-    blocks(study)
+    blocks(study)?;
+    compare(study)
 }
 
 fn too_many_cells(cells: usize) -> StudyError {

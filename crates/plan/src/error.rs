@@ -15,6 +15,8 @@ struct Inner {
     path: Vec<Step>,
     part: Part,
     place: Option<Place>,
+    /// Further mistakes of the same file.
+    others: Vec<StudyError>,
 }
 
 /// Upper limit of a message in characters: messages quote a file, which may contain anything.
@@ -23,9 +25,28 @@ const MAX_MESSAGE: usize = 800;
 impl StudyError {
     /// An error without a place.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        let inner =
-            Inner { message: message.into(), suggestion: None, path: Vec::new(), part: Part::Value, place: None };
+        let inner = Inner {
+            message: message.into(),
+            suggestion: None,
+            path: Vec::new(),
+            part: Part::Value,
+            place: None,
+            others: Vec::new(),
+        };
         Self(Box::new(inner))
+    }
+
+    /// One error for all mistakes of a file, in its order.
+    ///
+    /// # Panics
+    /// Without a mistake.
+    pub(crate) fn all(mut mistakes: Vec<Self>) -> Self {
+        mistakes.sort_by_key(Self::position);
+        mistakes.dedup();
+        let others = mistakes.split_off(1);
+        let mut first = mistakes.pop().expect("a wrong file has a mistake");
+        first.0.others = others;
+        first
     }
 
     /// Adds the word that was probably meant.
@@ -81,6 +102,11 @@ impl StudyError {
         self
     }
 
+    /// The path and the part that the error points at.
+    pub(crate) fn path(&self) -> (Vec<Step>, Part) {
+        (self.0.path.clone(), self.0.part)
+    }
+
     /// Whether the error has a path that is not yet located in a text.
     pub(crate) fn is_unplaced(&self) -> bool {
         self.0.place.is_none() && !self.0.path.is_empty()
@@ -101,7 +127,7 @@ impl StudyError {
 
 impl fmt::Display for StudyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { message, suggestion, path, place, .. } = &*self.0;
+        let Inner { message, suggestion, path, place, others, .. } = &*self.0;
         match place {
             Some(place) => write!(f, "{place}: ")?,
             None if !path.is_empty() => write!(f, "`{}`: ", dotted(path))?,
@@ -115,7 +141,9 @@ impl fmt::Display for StudyError {
         if let Some(word) = suggestion {
             write!(f, "; did you mean `{word}`?")?;
         }
-        place.as_ref().map_or(Ok(()), |place| write!(f, "\n{}", place.excerpt()))
+        place.as_ref().map_or(Ok(()), |place| write!(f, "\n{}", place.excerpt()))?;
+        others.iter().try_for_each(|other| write!(f, "\n{other}"))?;
+        if others.is_empty() { Ok(()) } else { write!(f, "\n{} mistakes", others.len() + 1) }
     }
 }
 

@@ -14,9 +14,10 @@ pub(crate) enum Step {
 }
 
 /// The part of an entry that an error points at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Part {
     Key,
+    #[default]
     Value,
 }
 
@@ -59,9 +60,13 @@ pub(crate) fn dotted(path: &[Step]) -> String {
 
 /// Byte range of `path` in `text`, or of its nearest ancestor that the file has.
 pub(crate) fn span(text: &str, path: &[Step], part: Part) -> Range<usize> {
-    let Ok(root) = DeTable::parse(text) else { return 0..0 };
+    DeTable::parse(text).map_or(0..0, |root| span_in(root.get_ref(), path, part))
+}
+
+/// The same in a tree.
+pub(crate) fn span_in(root: &DeTable<'_>, path: &[Step], part: Part) -> Range<usize> {
     let mut found = 0..0;
-    let mut here = Here::Table(root.get_ref());
+    let mut here = Here::Table(root);
     for (depth, step) in path.iter().enumerate() {
         let last = depth + 1 == path.len();
         let (key, value) = match (here, step) {
@@ -84,6 +89,29 @@ pub(crate) fn span(text: &str, path: &[Step], part: Part) -> Range<usize> {
         here = Here::of(value);
     }
     found
+}
+
+/// The innermost entry whose key or value is at a byte position; `None` outside of all entries.
+pub(crate) fn place_at(root: &DeTable<'_>, position: usize) -> Option<(Vec<Step>, Part)> {
+    root.iter().find_map(|(key, value)| {
+        let own = Step::from(key.get_ref().as_ref());
+        if key.span().contains(&position) {
+            return Some((vec![own], Part::Key));
+        }
+        within(value, position).map(|(path, part)| ([vec![own], path].concat(), part))
+    })
+}
+
+/// The innermost entry of a value at a position, with the path below the value.
+fn within(value: &Spanned<DeValue<'_>>, position: usize) -> Option<(Vec<Step>, Part)> {
+    let inner = match value.get_ref() {
+        DeValue::Table(table) => place_at(table, position),
+        DeValue::Array(array) => array.iter().enumerate().find_map(|(index, element)| {
+            within(element, position).map(|(path, part)| ([vec![Step::Index(index)], path].concat(), part))
+        }),
+        _ => None,
+    };
+    inner.or_else(|| value.span().contains(&position).then(|| (Vec::new(), Part::Value)))
 }
 
 #[derive(Clone, Copy)]

@@ -2,17 +2,29 @@
 
 use wirelab_model::study::Study;
 
-use crate::check;
 use crate::error::StudyError;
 use crate::limits::MAX_TEXT;
+use crate::mistakes;
 use crate::words;
 
 /// Reads a study file. `file` is its name, for messages only.
 ///
 /// # Errors
-/// With file, line and column, if the text is not TOML, or a key or value is unknown. Also if the study is invalid,
-/// for example by a factor without settings, an unknown level, or too many cells.
+/// With all mistakes, each with file, line and column, if the text is not TOML, or a key or value is unknown. Also if
+/// the study is invalid, for example by a factor without settings, an unknown level, or too many cells.
 pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
+    parse_and(text, file, &|_| Ok(()))
+}
+
+/// The same with a further check, for example of the names of metrics. Its mistakes are reported with the others.
+///
+/// # Errors
+/// As [`parse`], and those of `further`.
+pub fn parse_and(
+    text: &str,
+    file: &str,
+    further: &dyn Fn(&Study) -> Result<(), StudyError>,
+) -> Result<Study, StudyError> {
     if text.len() > MAX_TEXT {
         let message =
             format!("{file}: the file has {} bytes, and a study file at most {MAX_TEXT}; is it a study?", text.len());
@@ -24,9 +36,7 @@ pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
                        `[compare]` (`wirelab studies` lists some to start from)";
         return Err(StudyError::new(message).at_span(text, file, 0..0));
     }
-    let study: Study = toml::from_str(text).map_err(|error| from_toml(&error, text, file))?;
-    check::written(&study).map_err(|error| error.located(text, file))?;
-    Ok(study)
+    mistakes::read(text, file, further)
 }
 
 /// Reads a TOML file of another kind than a study, with the same errors.

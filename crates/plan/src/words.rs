@@ -30,8 +30,8 @@ pub(crate) fn explain(raw: &str) -> (String, Option<String>) {
         let meant = alias.map(|(_, token)| *token).or_else(|| nearest(word, known.iter().copied()));
         return (format!("unknown value `{word}`, expected {}", one_of(&known)), meant.map(str::to_owned));
     }
-    if let Some(field) = raw.strip_prefix("missing field ") {
-        return (format!("the key {field} is missing; it is required here"), None);
+    if let Some(key) = missing_key(raw) {
+        return (format!("the key `{key}` is missing; it is required here"), None);
     }
     if let Some((text, rest)) = raw.strip_prefix('`').and_then(|rest| rest.split_once("` is not ")) {
         return (raw.to_owned(), nearest_quantity(text, rest));
@@ -44,6 +44,11 @@ pub(crate) fn explain(raw: &str) -> (String, Option<String>) {
         return (format!("found {found}, expected text in quotes{}", hint.unwrap_or_default()), None);
     }
     (plain_types(raw), None)
+}
+
+/// The key in ``missing field `x` ``.
+pub(crate) fn missing_key(raw: &str) -> Option<&str> {
+    raw.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
 /// The unknown word and the known ones in ``unknown field `x`, expected one of `a`, `b` ``.

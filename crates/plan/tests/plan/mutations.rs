@@ -46,7 +46,7 @@ proptest! {
         match parse(&text, "f.toml") {
             Err(error) => {
                 let message = error.to_string();
-                prop_assert!(message.starts_with("f.toml:") && message.len() < 4000, "{}", message);
+                prop_assert!(message.starts_with("f.toml:") && message.len() < 30_000, "{}", message);
             }
             Ok(study) => {
                 let presets: Vec<_> = study.presets.keys().cloned().collect();
