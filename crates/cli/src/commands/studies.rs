@@ -8,6 +8,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::plan::Plan;
 use wirelab_model::settings::Settings;
 use wirelab_model::study::Study;
+use wirelab_plan::{BareBound, StudyError};
 
 use crate::args::{StudiesArgs, StudiesCommand};
 use crate::failure::{Failure, Result};
@@ -42,7 +43,7 @@ pub struct Source {
 /// Reads a built-in study by name, or a study file by path.
 pub fn read(name: &str) -> Result<Source> {
     let text = text(name)?;
-    let study = wirelab_plan::parse(&text, name).map_err(Failure::input)?;
+    let study = wirelab_plan::parse_and(&text, name, &|study| known(study).map(drop)).map_err(Failure::input)?;
     let is_file = wirelab_plan::builtin().iter().all(|builtin| builtin.text != text);
     Ok(Source { study, name: name.to_owned(), text, is_file })
 }
@@ -79,6 +80,18 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
         .collect()
 }
 
+/// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and the units of bounds.
+/// Returns bounds without a unit.
+fn known(study: &Study) -> std::result::Result<Vec<BareBound>, StudyError> {
+    let labs: Vec<_> = crate::labs::LABS.iter().map(|lab| lab.name).collect();
+    let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
+    let metrics = metrics(study);
+    let known: Vec<_> = metrics.iter().map(|metric| metric.name).collect();
+    let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &known };
+    wirelab_plan::check_names(study, &names)?;
+    wirelab_plan::check_bounds(study, &metrics)
+}
+
 impl Source {
     /// A study that wirelab wrote itself.
     pub fn generated(name: &str, text: String) -> Result<Self> {
@@ -92,18 +105,9 @@ impl Source {
         self
     }
 
-    /// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and applies preset and
-    /// settings.
+    /// Checks names and bounds, and applies preset and settings.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
-        let labs: Vec<_> = crate::labs::LABS.iter().map(|lab| lab.name).collect();
-        let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
-        let metrics = metrics(&self.study);
-        let known: Vec<_> = metrics.iter().map(|metric| metric.name).collect();
-        let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &known };
-        wirelab_plan::check_names(&self.study, &names)
-            .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
-        let bare = wirelab_plan::check_bounds(&self.study, &metrics)
-            .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
+        let bare = known(&self.study).map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
         for bound in bare.iter().filter(|_| self.is_file) {
             stderr::write_line(format_args!("! {bound}"));
         }

@@ -68,6 +68,40 @@ fn a_misspelt_factor_protocol_unit_key_and_metric_are_located() {
 }
 
 #[test]
+fn all_mistakes_of_a_study_are_reported_at_once_each_with_its_place() {
+    let text = r#"name = "my"
+title = "T"
+qestion = "Q?"
+lab = "lopback"
+observers = ["cpuu"]
+[workload]
+paylod = "1 KiBB"
+requests = 0
+[factors]
+protocol = ["h1", "http2"]
+[compare]
+factor = "protocl"
+baseline = "h11"
+metrics = ["response_medain"]
+margin = "500 %"
+[blocks]
+min = 40
+max = 30
+[[require]]
+that = "response_p99 at most 50"
+"#;
+    let places =
+        ["3:1", "4:7", "5:14", "7:1", "7:10", "8:12", "10:19", "12:10", "13:12", "14:12", "15:10", "18:7", "20:8"];
+    let places = places.map(|place| format!("my.toml:{place}: "));
+    let mut words: Vec<&str> = places.iter().map(String::as_str).collect();
+    words.extend(["`question`?", "`loopback`?", "`payload`?", "`response_median`?", "13 mistakes"]);
+    check_study(text, &words);
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("my.toml"), text).unwrap();
+    run(folder.path(), &["studies", "check", "my.toml"]).with_status(2).complains(&words);
+}
+
+#[test]
 fn processors_that_do_not_exist_are_refused_with_the_existing_ones() {
     let with = |value: &str| RIGHT.replace("payload = \"1 KiB\"", &format!("cpus = {value}"));
     check_study(&with("\"splt\""), &["my.toml:5:8", "splt", "`split`?"]);
