@@ -1,11 +1,10 @@
-//! The length of measured windows: how long they take together, and whether they hold enough requests.
+//! Whether measured windows hold enough requests.
 
 use std::fmt;
 
 use wirelab_model::plan::{Job, Load, Plan, Work};
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Schedule};
 use wirelab_model::study::Study;
-use wirelab_model::units::Span;
 
 /// Percentiles in names of metrics, with the number of requests that they need.
 const PERCENTILES: [(&str, u64); 3] = [("_p999", 1000), ("_p99", 100), ("_p90", 10)];
@@ -87,22 +86,12 @@ const fn fewest_round_trips(load: &Load) -> u64 {
     }
 }
 
-/// The measured windows of a block together; `None` if the window of a cell ends with its last request.
-#[must_use]
-pub fn windows_of_block(plan: &Plan) -> Option<Span> {
-    let window = |load: &Load| match load.extent {
-        Extent::DurationNs(nanos) => Some(nanos),
-        Extent::Requests(_) => None,
-    };
-    plan.cells.iter().map(|cell| window(&cell.job.load)).sum::<Option<u64>>().map(Span)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{parse, plan};
 
-    fn of(workload: &str) -> (Vec<ShortWindow>, Option<Span>) {
+    fn of(workload: &str) -> Vec<ShortWindow> {
         let text = format!(
             "name = \"s\"\ntitle = \"t\"\nquestion = \"q\"\nlab = \"netns\"\n[workload]\n{workload}\n[factors]\n\
              protocol = [\"h1\", \"h2\"]\n[compare]\nfactor = \"protocol\"\nbaseline = \"h1\"\n\
@@ -110,26 +99,23 @@ mod tests {
         );
         let study = parse(&text, "s.toml").unwrap();
         let (plan, _) = plan(&study).unwrap();
-        (short_windows(&study, &plan), windows_of_block(&plan))
+        short_windows(&study, &plan)
     }
 
     #[test]
     fn a_window_of_few_round_trips_cannot_have_a_p99() {
         // 200 ms hold at most 200 / 50 + 1 requests of 50 ms.
-        let (short, windows) =
-            of("duration = \"200 ms\"\nplacement = \"home\"\nround_trip = \"50 ms\"\nconnections = 1");
+        let short = of("duration = \"200 ms\"\nplacement = \"home\"\nround_trip = \"50 ms\"\nconnections = 1");
         let found: Vec<_> = short.iter().map(|one| (one.metric.as_str(), one.most, one.cells, one.of)).collect();
         assert_eq!(found, [("response_p90", 5, 2, 2), ("response_p99", 5, 2, 2)]);
-        assert_eq!(windows, Some(Span::from_millis(600)));
         assert!(short[0].to_string().contains("Raise `duration`"));
     }
 
     #[test]
     fn requests_and_rates_bound_the_number_and_an_unknown_speed_does_not() {
-        let needs = |workload: &str| of(workload).0.into_iter().map(|one| (one.metric, one.most)).collect::<Vec<_>>();
+        let needs = |workload: &str| of(workload).into_iter().map(|one| (one.metric, one.most)).collect::<Vec<_>>();
         assert_eq!(needs("requests = 99"), [("response_p99".to_owned(), 99)]);
         assert_eq!(needs("rate = \"50/s\"\nduration = \"1 s\""), [("response_p99".to_owned(), 50)]);
         assert!(needs("requests = 100").is_empty() && needs("duration = \"10 ms\"").is_empty());
-        assert_eq!(of("requests = 100").1, None);
     }
 }

@@ -4,6 +4,7 @@ pub mod ab;
 pub mod analyze;
 pub mod compare;
 pub mod doctor;
+mod earlier;
 pub mod endpoint;
 pub mod endpoints;
 pub mod history;

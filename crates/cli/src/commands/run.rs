@@ -10,11 +10,12 @@ use wirelab_model::settings::Settings;
 use wirelab_model::study::{Artifact, Factor, Study};
 use wirelab_model::warning::Warning;
 use wirelab_observe::{Exporter, OBSERVERS};
-use wirelab_plan::polite;
+use wirelab_plan::{Expected, polite};
 use wirelab_run::{Additions, Create, Resolved, Run, RunError};
 
 use crate::args::{FailOn, ResumeArgs, RunArgs, ShowArgs};
 use crate::browsers;
+use crate::commands::earlier::earlier_trials;
 use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
@@ -70,11 +71,12 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
     let Resolved { study, plan, warnings, endpoints } =
         wirelab_run::resolve(study, endpoints, browsers, lab, args.i_may_load_these_hosts).map_err(Failure::input)?;
     studies::warn_of_short_windows(&study, &plan);
+    let expected = wirelab_plan::expected(&plan, study.planted, &earlier_trials(&args.out, &study.lab));
     if args.plan {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
             stderr::write_line(format_args!("! Without --i-may-load-these-hosts this plan is refused: {why}."));
         }
-        return show_plan(&plan, &warnings, args.show.json);
+        return show_plan(&plan, &expected, &warnings, args.show.json);
     }
     let mut lab = labs::open(&study.lab, &program()?).map_err(Failure::input)?;
     let exporter = exporter(study.metrics)?;
@@ -94,6 +96,9 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
         _ => Failure::failed(error),
     })?;
     exporter.into_iter().for_each(|exporter| run.set_exporter(exporter));
+    if !args.show.quiet {
+        stderr::write_line(format_args!("{expected}"));
+    }
     execute(&mut run, lab.as_mut(), &args.show, &args.fail_on)
 }
 
@@ -165,7 +170,7 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs, fail_
 }
 
 /// Prints cells, comparisons, blocks and warnings of a plan.
-fn show_plan(plan: &Plan, warnings: &[Warning], json: bool) -> Result {
+fn show_plan(plan: &Plan, expected: &Expected, warnings: &[Warning], json: bool) -> Result {
     if json {
         return print_json(plan);
     }
@@ -184,7 +189,7 @@ fn show_plan(plan: &Plan, warnings: &[Warning], json: bool) -> Result {
         plan.cells.len(),
         plan.seed
     );
-    let _ = writeln!(text, "{}", studies::shortest_time(plan));
+    let _ = writeln!(text, "{expected}");
     for warning in warnings {
         let _ = writeln!(text, "! {} {}", warning.meaning(), warning.remedy());
     }

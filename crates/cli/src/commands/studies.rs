@@ -155,7 +155,7 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
         plan.comparisons.len(),
         plan.min_blocks,
         plan.max_blocks,
-        shortest_time(&plan)
+        wirelab_plan::expected(&plan, study.planted, &[])
     );
     if wirelab_plan::takes_installed(&study) {
         text.push_str(
@@ -170,24 +170,6 @@ pub fn warn_of_short_windows(study: &Study, plan: &Plan) {
     for short in wirelab_plan::short_windows(study, plan) {
         stderr::write_line(format_args!("! {short}"));
     }
-}
-
-/// The time that the measured windows of a plan take, in a sentence.
-pub fn shortest_time(plan: &Plan) -> String {
-    let Some(block) = wirelab_plan::windows_of_block(plan) else {
-        return "The time depends on the servers: a window ends with its last request.".to_owned();
-    };
-    let of = |blocks: u32| {
-        let seconds = (block.secs() * f64::from(blocks)).ceil() as u64;
-        format!("{}:{:02}", seconds / 60, seconds % 60)
-    };
-    format!(
-        "The measured windows take {} to {} (minutes:seconds); the start and the warm-up of {} to {} trials come on top.",
-        of(plan.min_blocks),
-        of(plan.max_blocks),
-        plan.min_blocks as usize * plan.cells.len(),
-        plan.max_blocks as usize * plan.cells.len()
-    )
 }
 
 fn keys(as_json: bool) -> Result {

@@ -141,3 +141,15 @@ fn a_history_has_a_change_point_where_the_values_change() {
     history(&["--metric", "p9"]).with_status(2).complains(&["did you mean"]);
     history(&["nowhere"]).with_status(2).complains(&["nowhere", "wirelab run quick"]);
 }
+
+#[test]
+fn a_run_begins_with_its_expected_time_which_earlier_runs_make_exact() {
+    let folder = folder();
+    let args = ["run", "shop.toml", "--set", "requests=20"];
+    let first = run(folder.path(), &args).with_status(0).complains(&["at least", "are assumed to take 0.5 s"]);
+    assert!(first.err.starts_with("Expected time: "), "{}", first.err);
+    let plan = run(folder.path(), &[&args[..], &["--plan"]].concat()).with_status(0);
+    assert!(plan.out.contains("Expected time: 0:0") && plan.out.contains("earlier ones."), "{}", plan.out);
+    let quiet = run(folder.path(), &[&args[..], &["--quiet"]].concat()).with_status(0);
+    assert!(!quiet.err.contains("Expected time"), "{}", quiet.err);
+}
