@@ -143,6 +143,32 @@ fn pipelines_get_the_requirements_as_tests_annotations_and_a_summary() {
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
 }
 
+/// The script of the action for GitHub, as its shell runs it.
+#[track_caller]
+fn action(folder: &Path, arguments: &str) -> Said {
+    let action = fs::read_to_string(wirelab_testkit::root().join("deploy/ci/action.yml")).unwrap();
+    let (_, script) = action.split_once("run: |\n").unwrap();
+    let script: String = script.lines().map(|line| format!("{}\n", line.trim_start_matches("        "))).collect();
+    let program = wirelab_testkit::program();
+    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut command = std::process::Command::new("bash");
+    command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).current_dir(folder).env("PATH", path);
+    command.env("STUDY", "gate.toml").env("ARGUMENTS", arguments).env("OUT", "runs");
+    said(command.env_remove("GITHUB_STEP_SUMMARY").output().unwrap())
+}
+
+#[test]
+fn the_action_ends_with_the_status_of_the_run() {
+    let folder = folder("[[require]]\nthat = \"median at most 1 h\"\n");
+    action(folder.path(), "").with_status(0);
+    assert!(fs::read_to_string(folder.path().join("runs/junit.xml")).unwrap().starts_with("<?xml"));
+    let failed = action(folder.path(), "--quiet --fail-on 'median > 1 ns'").with_status(3);
+    assert!(failed.out.contains("::error title=gate"), "{}", failed.out);
+    action(folder.path(), "--fail-on 'median > nothing'").with_status(2);
+    let open = action(folder.path(), "--fail-on 'median > 1 ns").complains(&["quote"]);
+    assert_ne!(open.status, 0);
+}
+
 #[test]
 fn two_builds_are_compared_in_one_run() {
     let folder = tempdir().unwrap();
