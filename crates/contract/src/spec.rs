@@ -173,6 +173,41 @@ pub struct ClientTls {
     /// Where to append TLS secrets in the NSS key log format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_log: Option<PathBuf>,
+    /// The client's own certificate, for a server that asks for one; absent: none. Only `wirelab load` and `wirelab
+    /// probe` set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<ClientIdentity>,
+    /// The version of TLS. QUIC has no other than 1.3.
+    #[serde(default, skip_serializing_if = "TlsVersion::is_default")]
+    pub version: TlsVersion,
+}
+
+/// The certificate of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientIdentity {
+    /// The certificate chain, PEM.
+    pub certificate: PathBuf,
+    /// The private key of the first certificate, PEM.
+    pub key: PathBuf,
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    #[serde(rename = "1.2")]
+    Tls12,
+    /// TLS 1.3.
+    #[default]
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+impl TlsVersion {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The spec of a sidecar: `<endpoint> sidecar --spec FILE`. A sidecar accepts requests at its address and forwards each

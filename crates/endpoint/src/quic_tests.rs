@@ -99,6 +99,8 @@ impl Fixture {
                 trust_anchor: Some(self.path("certificate.pem")),
                 verify: true,
                 key_log: None,
+                identity: None,
+                version: Default::default(),
             }),
             request: Request {
                 method: method.to_owned(),

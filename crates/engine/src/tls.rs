@@ -1,4 +1,4 @@
-//! TLS 1.3 for both roles, from the spec; the same configuration for TLS over TCP and inside QUIC.
+//! TLS for both roles, from the spec: version 1.3, or for a client 1.2 if the spec says so; the same configuration for TLS over TCP and inside QUIC.
 //!
 //! Every protocol has the same key exchange group (X25519) and preferred cipher suite (TLS_AES_128_GCM_SHA256), so that
 //! compared cells do not differ in them by accident. [`facts`] reports the negotiated parameters.
@@ -15,22 +15,26 @@ use rustls::client::{
     WebPkiServerVerifier, verify_server_name,
 };
 use rustls::crypto::ring::cipher_suite::{
-    TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+    TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, TLS13_AES_128_GCM_SHA256,
+    TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
 };
-use rustls::crypto::ring::{Ticketer, default_provider, kx_group::X25519};
-use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::crypto::ring::kx_group::{SECP256R1, X25519};
+use rustls::crypto::ring::{Ticketer, default_provider};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, ServerSessionMemoryCache};
-use rustls::version::TLS13;
+use rustls::version::{TLS12, TLS13};
 use rustls::{
-    CertificateError, CipherSuite, ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore,
-    ServerConfig, SignatureScheme,
+    CertificateError, CipherSuite, ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup,
+    ProtocolVersion, RootCertStore, ServerConfig, SignatureScheme,
 };
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
 use wirelab_contract::protocol::Protocol;
-use wirelab_contract::spec::{ClientSpec, Resumption, ServerSpec};
+use wirelab_contract::spec::{ClientSpec, Resumption, ServerSpec, TlsVersion};
 
 use crate::refusal::Refusal;
 
@@ -61,7 +65,13 @@ pub struct ClientSide {
 ///
 /// [`Refusal`] if a file is unreadable or invalid.
 pub fn client(spec: &ClientSpec) -> Result<ClientSide, Refusal> {
-    client_with(spec, provider())
+    let own = provider();
+    let provider = match spec.tls.as_ref().map(|tls| tls.version) {
+        // In TLS 1.2 the groups are also those of the server's certificate (RFC 8422, section 5.1.1).
+        Some(TlsVersion::Tls12) => Arc::new(CryptoProvider { kx_groups: vec![X25519, SECP256R1], ..(*own).clone() }),
+        _ => own,
+    };
+    client_with(spec, provider)
 }
 
 /// Like [`client`], with the cryptography of `provider`.
@@ -73,8 +83,15 @@ pub fn client_with(spec: &ClientSpec, provider: Arc<CryptoProvider>) -> Result<C
     let tls = spec.tls.as_ref().ok_or_else(|| {
         Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
     })?;
+    let versions = match tls.version {
+        TlsVersion::Tls12 if spec.protocol.uses_quic() => {
+            return Err(Refusal::unsupported("`tls.version` is 1.2, but QUIC has TLS 1.3 only"));
+        }
+        TlsVersion::Tls12 => [&TLS12],
+        TlsVersion::Tls13 => [&TLS13],
+    };
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&TLS13])
+        .with_protocol_versions(&versions)
         .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?;
     let builder = if tls.verify {
         let roots = Arc::new(roots(tls.trust_anchor.as_deref())?);
@@ -86,7 +103,15 @@ pub fn client_with(spec: &ClientSpec, provider: Arc<CryptoProvider>) -> Result<C
     } else {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(Unverified(provider)))
     };
-    let mut config = builder.with_no_client_auth();
+    let mut config = match &tls.identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            let own = certificates(&identity.certificate)?;
+            builder.with_client_auth_cert(own, private_key(&identity.key)?).map_err(|error| {
+                Refusal::failed(format!("using the certificate {}: {error}", identity.certificate.display()))
+            })?
+        }
+    };
     config.alpn_protocols = alpn(spec.protocol);
     let tickets = Arc::new(TicketStore::default());
     config.resumption = match spec.resumption {
@@ -122,8 +147,7 @@ pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<A
     let tls = spec.tls.as_ref().ok_or_else(|| {
         Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
     })?;
-    let key = PrivateKeyDer::from_pem_file(&tls.key)
-        .map_err(|error| Refusal::failed(format!("reading the private key {}: {error}", tls.key.display())))?;
+    let key = private_key(&tls.key)?;
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?
@@ -152,6 +176,9 @@ pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<A
 /// Negotiated parameters of a connection, under the names of `configured`.
 pub fn facts(state: &CommonState) -> Configured {
     let mut facts = Configured::new();
+    if state.protocol_version() == Some(ProtocolVersion::TLSv1_2) {
+        facts.insert("tls".to_owned(), "1.2".into());
+    }
     if let Some(suite) = state.negotiated_cipher_suite() {
         facts.insert("cipher".to_owned(), cipher_name(suite.suite()).into());
     }
@@ -216,7 +243,17 @@ pub fn explain(error: &rustls::Error) -> String {
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider {
-        cipher_suites: vec![TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256],
+        cipher_suites: vec![
+            TLS13_AES_128_GCM_SHA256,
+            TLS13_AES_256_GCM_SHA384,
+            TLS13_CHACHA20_POLY1305_SHA256,
+            TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+            TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+            TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+            TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ],
         kx_groups: vec![X25519],
         ..default_provider()
     })
@@ -229,6 +266,11 @@ fn alpn(protocol: Protocol) -> Vec<Vec<u8>> {
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Refusal> {
     let attempt = |error| Refusal::failed(format!("reading certificates from {}: {error}", path.display()));
     CertificateDer::pem_file_iter(path).map_err(attempt)?.collect::<Result<_, _>>().map_err(attempt)
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Refusal> {
+    PrivateKeyDer::from_pem_file(path)
+        .map_err(|error| Refusal::failed(format!("reading the private key {}: {error}", path.display())))
 }
 
 fn roots(anchor: Option<&Path>) -> Result<RootCertStore, Refusal> {
@@ -402,11 +444,11 @@ impl ServerCertVerifier for Unverified {
 
     fn verify_tls12_signature(
         &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.2 is not offered".to_owned()))
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(

@@ -161,6 +161,8 @@ pub fn client(
             trust_anchor: trust_anchor(job, files),
             verify: true,
             key_log: files.key_log.clone(),
+            identity: None,
+            version: Default::default(),
         }),
         request: match (&job.target, &job.work) {
             (_, Work::Own(_)) => match mix.first().and_then(|request| request.variants.first()) {

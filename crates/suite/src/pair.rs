@@ -97,6 +97,8 @@ impl Pair {
                 trust_anchor: Some(material.authority.clone()),
                 verify: true,
                 key_log: None,
+                identity: None,
+                version: Default::default(),
             }),
             request: request(protocol, feature, size),
             page: None,

@@ -7,7 +7,9 @@ use url::Url;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::page::{ExpectedPage, PageHost};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Transport};
+use wirelab_model::spec::{
+    ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, TlsVersion, Transport,
+};
 
 use crate::endpoint::Refusal;
 use crate::page::{Origin, Page, Setup, Viewport};
@@ -106,6 +108,10 @@ fn foreign(spec: &ClientSpec) -> Option<String> {
         (spec.recording != Recording::Loads, "`recording` is not `loads`".to_owned()),
         (!spec.addresses.is_empty(), "several `addresses`".to_owned()),
         (spec.discovers, "`discovers`".to_owned()),
+        (
+            spec.tls.as_ref().is_some_and(|tls| tls.identity.is_some() || tls.version != TlsVersion::Tls13),
+            "`identity` or another `version` than 1.3 of `tls`".to_owned(),
+        ),
         (request.method != "GET" || request.body_size > 0, "a `request` that is not a plain GET".to_owned()),
         (!request.headers.is_empty() || request.expect.is_some(), "`headers` or `expect` of a request".to_owned()),
         (spec.connections == ConnectionPolicy::PerRequest, "`connections` per request".to_owned()),

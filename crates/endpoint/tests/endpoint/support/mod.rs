@@ -101,6 +101,8 @@ impl Place {
                 trust_anchor: Some(self.path("ca.pem")),
                 verify: true,
                 key_log: None,
+                identity: None,
+                version: Default::default(),
             }),
             request: get("/bytes/100", 100),
             page: None,
