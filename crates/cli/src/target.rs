@@ -11,11 +11,12 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
-    ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule, Timeouts, Transport,
+    ClientIdentity, ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule,
+    Timeouts, TlsVersion, Transport,
 };
 use wirelab_model::units::Span;
 
-use crate::args::ReachArgs;
+use crate::args::{ReachArgs, Resolve, TlsArg};
 use crate::failure::{Failure, Result};
 
 /// A URL, taken apart.
@@ -83,6 +84,19 @@ impl Location {
     /// Whether the other URL is on the same server.
     pub fn is_beside(&self, other: &Self) -> bool {
         (self.url.scheme(), &self.host, self.port) == (other.url.scheme(), &other.host, other.port)
+    }
+
+    /// The address that the options give for this server, instead of a look-up.
+    pub fn address_of(&self, reach: &ReachArgs) -> Result<Option<IpAddr>> {
+        let is_own = |one: &&Resolve| one.host == self.host && one.port == self.port;
+        match (reach.resolve.iter().find(is_own), reach.resolve.first()) {
+            (Some(one), _) => Ok(Some(one.address)),
+            (None, Some(other)) => Err(Failure::input(format!(
+                "--resolve is about {}:{}, but the URL is about {}:{}",
+                other.host, other.port, self.host, self.port
+            ))),
+            (None, None) => Ok(reach.connect_to),
+        }
     }
 
     /// Resolves the host, unless `connect_to` is given.
@@ -179,7 +193,9 @@ impl Target {
                 ". Does a server listen on {carrier} port {port}, and does no firewall drop the packets? For a slow server, \
                  raise --timeout (with `load` also --connect-timeout)"
             ),
-            ErrorKind::Tls => ". The server must support TLS 1.3".to_owned(),
+            ErrorKind::Tls => ". The server must support this version of TLS (--tls sets another), and may ask for a \
+                               certificate of the client (--cert, --key)"
+                .to_owned(),
             ErrorKind::Protocol | ErrorKind::Reset | ErrorKind::Truncated => {
                 format!(". Does the server support {} on this port?", protocol.title())
             }
@@ -208,6 +224,28 @@ impl Target {
         Ok(())
     }
 
+    /// Refuses options of TLS that the protocol cannot use, and files that cannot be read.
+    pub fn admit_tls(&self, protocol: Protocol, reach: &ReachArgs) -> Result {
+        if !self.is_secure() && (reach.cert.is_some() || reach.tls == TlsArg::Tls12) {
+            let option = if reach.cert.is_some() { "--cert" } else { "--tls" };
+            return Err(Failure::input(format!(
+                "{option} needs a URL that begins with https://, but the URL is {}",
+                self.url
+            )));
+        }
+        if protocol.uses_quic() && reach.tls == TlsArg::Tls12 {
+            return Err(Failure::input(format!(
+                "--tls 1.2 does not exist in {}, whose QUIC has TLS 1.3 only; use h1 or h2",
+                protocol.title()
+            )));
+        }
+        for path in [&reach.cert, &reach.key].into_iter().flatten() {
+            std::fs::File::open(path)
+                .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))?;
+        }
+        Ok(())
+    }
+
     /// A spec for sequential GET requests on one connection, which the caller adapts. One request in total.
     pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
         ClientSpec {
@@ -223,6 +261,15 @@ impl Target {
                 trust_anchor: reach.ca.clone(),
                 verify: !reach.insecure,
                 key_log: std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from),
+                identity: reach
+                    .cert
+                    .clone()
+                    .zip(reach.key.clone())
+                    .map(|(certificate, key)| ClientIdentity { certificate, key }),
+                version: match reach.tls {
+                    TlsArg::Tls12 => TlsVersion::Tls12,
+                    TlsArg::Tls13 => TlsVersion::Tls13,
+                },
             }),
             request: Request {
                 method: "GET".to_owned(),

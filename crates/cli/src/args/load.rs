@@ -1,6 +1,8 @@
 //! Arguments of `wirelab load`, and the options by which `load` and `probe` reach a server.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use wirelab_model::protocol::Protocol;
@@ -99,12 +101,61 @@ pub struct ReachArgs {
     /// Accept any certificate of the server
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
+    /// The client's own certificate chain (PEM), for a server that asks for one
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// The private key of --cert (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// The version of TLS
+    #[arg(long, value_enum, default_value_t = TlsArg::Tls13, value_name = "VERSION")]
+    pub tls: TlsArg,
     /// Connect to this address instead of looking up the host of the URL
     #[arg(long, value_name = "ADDRESS")]
-    pub connect_to: Option<std::net::IpAddr>,
+    pub connect_to: Option<IpAddr>,
+    /// Connect to this address if the URL has this host and port, as curl does; repeatable
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", conflicts_with = "connect_to")]
+    pub resolve: Vec<Resolve>,
     /// Deadline of a request, including its connection
     #[arg(long, default_value = "10 s")]
     pub timeout: Span,
+}
+
+/// A value of `--resolve`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolve {
+    /// The host of a URL.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The address of both.
+    pub address: IpAddr,
+}
+
+impl FromStr for Resolve {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not HOST:PORT:ADDRESS, such as `example.org:443:127.0.0.1`");
+        let (host, rest) = text.split_once(':').ok_or_else(wrong)?;
+        let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+        let address = address.trim_start_matches('[').trim_end_matches(']');
+        match (port.parse(), address.parse()) {
+            (Ok(port), Ok(address)) if !host.is_empty() => Ok(Self { host: host.to_lowercase(), port, address }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// [`wirelab_model::spec::TlsVersion`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TlsArg {
+    /// TLS 1.2, for HTTP/1.1 and HTTP/2
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3
+    #[value(name = "1.3")]
+    Tls13,
 }
 
 /// The clients that can send load.

@@ -21,7 +21,7 @@ use wirelab_model::units::Span;
 use wirelab_model::warning::Warning;
 
 use self::by_request::ByRequest;
-use crate::args::{ArrivalsArg, ClientArg, LoadArgs, ResumptionArg};
+use crate::args::{ArrivalsArg, ClientArg, LoadArgs, ResumptionArg, TlsArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
@@ -49,6 +49,10 @@ pub fn load(args: &LoadArgs) -> Result {
     let target = &requests.target;
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
     target.admit(protocol)?;
+    target.admit_tls(protocol, &args.reach)?;
+    if args.reach.tls == TlsArg::Tls12 && args.resumption != ResumptionArg::None {
+        return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
+    }
     let spec = spec(args, &requests, protocol)?;
     let client = client(args.client, protocol)?;
     let stop = stop_flag()?;

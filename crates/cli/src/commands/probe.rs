@@ -50,6 +50,7 @@ pub fn probe(args: &ProbeArgs) -> Result {
     let target = &requests.target;
     for protocol in &args.protocols {
         target.admit(*protocol)?;
+        target.admit_tls(*protocol, &args.reach)?;
     }
     be_polite(args)?;
     let (study, plan) = plan(args, &args.protocols)?;

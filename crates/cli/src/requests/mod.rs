@@ -87,7 +87,8 @@ impl Requests {
         name_apart(&mut written);
         own::check(&written).map_err(Failure::input)?;
         let mix = wirelab_run::requests::render(&written).map_err(Failure::input)?;
-        Ok(Self { target: location.resolve(reach.connect_to)?, written, mix })
+        let address = location.address_of(reach)?;
+        Ok(Self { target: location.resolve(address)?, written, mix })
     }
 
     /// The spec of a client that sends these requests; see [`Target::spec`].

@@ -320,6 +320,57 @@ fn a_program_that_does_not_listen_is_an_error_with_its_last_output() {
 }
 
 #[test]
+fn a_server_gets_the_certificate_of_the_client_and_its_version_of_tls() {
+    let place = Place::new();
+    place.certificate("client", "client", 2099);
+    let folder = place.folder().display();
+    let lines = format!(
+        "ssl_certificate {folder}/good.pem;\nssl_certificate_key {folder}/good.key;\nssl_protocols TLSv1.2;\n\
+         ssl_client_certificate {folder}/ca.pem;\nssl_verify_client on;\n\
+         location / {{ return 200 \"$ssl_protocol $ssl_client_verify\"; }}"
+    );
+    let Some((_nginx, port)) = Nginx::start(&place, "ssl http2", &lines) else { return };
+    let url = format!("https://localhost:{port}/");
+    let mutual = ["--cert", "client.pem", "--key", "client.key"];
+    for (client, protocol) in [("engine", "h1"), ("builtin", "h1"), ("builtin", "h2")] {
+        let send = |more: &[&str]| {
+            let base = ["-n", "20", "-p", protocol, "--client", client, "--ca", "ca.pem", &url];
+            load(&place, &[&base[..], more].concat())
+        };
+        let found = send(&[&mutual[..], &["--tls", "1.2", "--json"]].concat()).with_status(0);
+        let found = json(&found);
+        assert_eq!((&found["requests"], &found["configured"]["tls"]), (&20.into(), &"1.2".into()), "{found}");
+        // nginx answers 400 to a client without a certificate.
+        send(&["--tls", "1.2"]).with_status(1).complains(&["400"]);
+        send(&mutual).with_status(1).complains(&["--tls", "--cert"]);
+    }
+    let base = ["-n", "2", "--ca", "ca.pem", &url, "--tls", "1.2"];
+    let text = ["--expect-text", "TLSv1.2 SUCCESS"];
+    load(&place, &[&base[..], &mutual, &text].concat()).with_status(0);
+}
+
+#[test]
+fn an_address_is_given_for_a_host_and_port_as_with_curl() {
+    let place = Place::new();
+    let server = Hostile::plain(Conduct::ok());
+    let url = format!("http://shop.example:{}/", server.port);
+    let resolve = format!("shop.example:{}:127.0.0.1", server.port);
+    load(&place, &["-n", "1", &url, "--resolve", &resolve]).with_status(0);
+    assert!(server.heads().pop().unwrap().contains(&format!("host: shop.example:{}\r\n", server.port)));
+    let check = |args: &[&str], words: &[&str]| {
+        load(&place, args).with_status(2).complains(words);
+    };
+    check(&[&url, "--resolve", "shop.example:1:127.0.0.1"], &["--resolve is about shop.example:1"]);
+    check(&[&url, "--resolve", "shop.example"], &["HOST:PORT:ADDRESS"]);
+    check(&["http://localhost:1/", "--tls", "1.2"], &["--tls needs a URL that begins with https://"]);
+    let secure = "https://localhost:1/";
+    check(&[secure, "-p", "h3", "--tls", "1.2"], &["QUIC has TLS 1.3 only"]);
+    check(&[secure, "--cert", "none.pem", "--key", "none.key"], &["cannot read none.pem"]);
+    check(&[secure, "--cert", "none.pem"], &["--key"]);
+    check(&[secure, "--tls", "1.2", "--new-connections", "--resumption", "resume"], &["needs TLS 1.3"]);
+}
+
+#[test]
 fn the_certificate_of_openssl_is_trusted_if_it_is_named() {
     let place = Place::new();
     let mut openssl = std::process::Command::new("openssl");
