@@ -1,4 +1,5 @@
-//! TLS for both roles, from the spec: version 1.3, or for a client 1.2 if the spec says so; the same configuration for TLS over TCP and inside QUIC.
+//! TLS for both roles, from the spec; the same configuration for TLS over TCP and inside QUIC. The version is 1.3, or
+//! for a client 1.2 if the spec says so.
 //!
 //! Every protocol has the same key exchange group (X25519) and preferred cipher suite (TLS_AES_128_GCM_SHA256), so that
 //! compared cells do not differ in them by accident. [`facts`] reports the negotiated parameters.

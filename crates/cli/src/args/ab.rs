@@ -22,9 +22,9 @@ use super::{FailOn, MixArgs, RequestArgs, ShowArgs};
 
 The exit status is 3 if the head is shown to be worse than allowed (docs/gate.md).")]
 pub struct AbArgs {
-    /// The base build: a command line, which wirelab starts for each trial (`{port}` stands for the port where it must
-    /// listen; it has a blank or a slash); the URL of a service that runs already; or an endpoint (`wirelab endpoints`
-    /// lists them)
+    /// The base build: a command line, the URL of a service that runs already, or an endpoint (`wirelab endpoints`
+    /// lists them). wirelab starts a command for each trial; `{port}` stands for the port where it must listen. A word
+    /// without a blank and a slash is an endpoint
     #[arg(long, value_name = "COMMAND|URL|ENDPOINT")]
     pub base: String,
     /// The head build, of the same kind
@@ -36,7 +36,7 @@ pub struct AbArgs {
     pub protocol: Option<Protocol>,
     /// Send a request for this path to both builds; repeatable. Default: that of the URL, or `/`; endpoints serve a
     /// document of their own
-    #[arg(long = "path", value_name = "PATH", conflicts_with_all = ["curl", "targets", "request_file"])]
+    #[arg(long = "path", value_name = "PATH", conflicts_with_all = ["curl", "targets", "har", "request_file"])]
     pub paths: Vec<String>,
     #[command(flatten)]
     pub request: RequestArgs,

@@ -1,5 +1,6 @@
 //! Arguments of `wirelab load`, and the options by which `load` and `probe` reach a server.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,7 +32,7 @@ Latency counts from the intended start of each request, so stalls of the server 
 Send load only to servers that you own. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://; several URLs of one server share the load
-    #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets"], conflicts_with_all = ["curl", "targets"])]
+    #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets", "har"], conflicts_with_all = ["curl", "targets", "har"])]
     pub urls: Vec<String>,
     /// The protocol: h1, h1c, h2, h2c or h3; default: h2 for https, h1c for http
     #[arg(long, short)]
@@ -132,11 +133,23 @@ pub struct Resolve {
     pub address: IpAddr,
 }
 
-impl FromStr for Resolve {
-    type Err = String;
+/// A text that is no value of `--resolve`.
+#[derive(Debug)]
+pub struct NotResolve(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not HOST:PORT:ADDRESS, such as `example.org:443:127.0.0.1`");
+impl fmt::Display for NotResolve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not HOST:PORT:ADDRESS, such as `example.org:443:127.0.0.1`", self.0)
+    }
+}
+
+impl std::error::Error for NotResolve {}
+
+impl FromStr for Resolve {
+    type Err = NotResolve;
+
+    fn from_str(text: &str) -> Result<Self, NotResolve> {
+        let wrong = || NotResolve(text.to_owned());
         let (host, rest) = text.split_once(':').ok_or_else(wrong)?;
         let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
         let address = address.trim_start_matches('[').trim_end_matches(']');

@@ -61,4 +61,7 @@ pub struct MixArgs {
     /// Send the requests of this file, which has the format of vegeta's targets
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     pub targets: Option<PathBuf>,
+    /// Send the requests of this HTTP Archive (HAR 1.2) to the server of its first one
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "curl", "targets", "request_file"])]
+    pub har: Option<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! The requests of `load`, `probe` and `ab`: from options and files to the requests that are sent.
 
 mod curl;
+mod har;
 mod options;
 mod targets;
 
@@ -177,12 +178,13 @@ fn of_paths(paths: &[String], weights: &[u32]) -> Result<Vec<WrittenRequest>> {
     Ok(paths.iter().enumerate().map(request).collect())
 }
 
-/// The requests of a command line of curl or of a file of targets; `None` without these options.
+/// The requests of a command line of curl, of a file of targets or of an archive; `None` without these options.
 fn of_other_tools(mix: &MixArgs) -> Result<Option<Vec<Found>>> {
-    match (&mix.curl, &mix.targets) {
-        (Some(command), _) => Ok(Some(vec![curl::parse(command).map_err(Failure::input)?])),
-        (None, Some(path)) => targets::parse(&text(path)?, path).map(Some),
-        (None, None) => Ok(None),
+    match (&mix.curl, &mix.targets, &mix.har) {
+        (Some(command), ..) => Ok(Some(vec![curl::parse(command).map_err(Failure::input)?])),
+        (None, Some(path), _) => targets::parse(&text(path)?, path).map(Some),
+        (None, None, Some(path)) => har::parse(&text(path)?, path).map(Some),
+        (None, None, None) => Ok(None),
     }
 }
 

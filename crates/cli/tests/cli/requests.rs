@@ -110,6 +110,17 @@ fn command_lines_of_curl_and_targets_of_vegeta_are_sent() {
     for part in ["get /from-curl?x=1 ", "x-a: 1\r\n", "cookie: c=2\r\n", "accept-encoding: gzip"] {
         assert!(head.contains(part), "{part} in {head}");
     }
+    let har = format!(
+        r#"{{"log": {{"entries": [{{"request": {{"method": "PUT", "url": "{base}/saved", "headers":
+        [{{"name": "X-C", "value": "3"}}], "postData": {{"text": "abc"}}}}}}]}}}}"#
+    );
+    fs::write(place.path("saved.har"), har).unwrap();
+    load(&place, &["-n", "1", "--har", "saved.har", "--expect-status", "200"]).with_status(0);
+    let head = server.heads().pop().unwrap();
+    for part in ["put /saved ", "x-c: 3\r\n", "content-length: 3\r\n"] {
+        assert!(head.contains(part), "{part} in {head}");
+    }
+    load(&place, &["--har", "ca.pem"]).with_status(2).complains(&["ca.pem", "log.entries"]);
     fs::write(place.path("targets"), format!("GET {base}/one\nX-B: 2\n\nDELETE {base}/two\n")).unwrap();
     let found = json(&load(&place, &["-n", "10", "--targets", "targets", "--json"]).with_status(0));
     let names: Vec<_> = found["by_request"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
