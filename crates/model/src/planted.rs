@@ -46,6 +46,9 @@ pub enum NotPlanted {
     /// The work is a page load.
     #[error("the time of a page load does not grow by the sum of the delays of its responses")]
     Page,
+    /// The user describes the requests.
+    #[error("the requests are your own, and the work of your server for each of them is unknown")]
+    OwnRequests,
     /// The trial has a timeline.
     #[error("a timeline changes the conditions during the trial")]
     Timeline,

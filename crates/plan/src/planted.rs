@@ -46,7 +46,11 @@ pub fn planting(plan: &Plan, time: Share) -> Planting {
 /// Checks that more work in the server delays each response by just this work.
 fn check(job: &Job) -> Result<(), NotPlanted> {
     let Target::Servers(servers) = &job.target else { return Err(NotPlanted::Site) };
-    let Work::Requests(requests) = &job.work else { return Err(NotPlanted::Page) };
+    let requests = match &job.work {
+        Work::Requests(requests) => requests,
+        Work::Page(_) => return Err(NotPlanted::Page),
+        Work::Own(_) => return Err(NotPlanted::OwnRequests),
+    };
     if servers.endpoint != BUILTIN {
         return Err(NotPlanted::OtherServer { server: servers.endpoint.clone() });
     }
