@@ -3,8 +3,11 @@
 use std::fmt;
 
 use wirelab_model::plan::{Cell, Job, Plan};
+use wirelab_model::planted::Planting;
 use wirelab_model::spec::{Extent, Schedule};
 use wirelab_model::units::{Share, Span};
+
+use crate::planted::planting;
 
 /// Time for start, warm-up and end of a trial without earlier ones: that of the built-in endpoints on one machine.
 pub const ASSUMED: Span = Span::from_millis(500);
@@ -25,7 +28,7 @@ pub struct EarlierTrial {
 pub struct Expected {
     /// With the least number of blocks.
     pub least: Span,
-    /// With the largest number of blocks, or at the end of the budget.
+    /// With the largest number of blocks, or those that begin within the budget.
     pub most: Span,
     /// The numbers of trials of both.
     pub trials: [u32; 2],
@@ -43,15 +46,23 @@ pub fn expected(plan: &Plan, planted: Share, earlier: &[EarlierTrial]) -> Expect
     let starts: Vec<(u64, usize)> = plan.cells.iter().map(|cell| start(cell, earlier)).collect();
     let windows: Vec<Option<u64>> = plan.cells.iter().map(|cell| window(&cell.job, earlier)).collect();
     let block: u64 = starts.iter().map(|(ns, _)| ns).chain(windows.iter().flatten()).sum();
-    let block = block as f64 / (1.0 - planted.0.clamp(0.0, 0.9));
+    let planted = match planting(plan, planted) {
+        Planting::Effects { time, .. } => time.0,
+        Planting::Nothing(_) => 0.0,
+    };
+    let block = block as f64 / (1.0 - planted);
     let of = |blocks: u32| Span((block * f64::from(blocks)) as u64);
     let least = of(plan.min_blocks);
-    let most = plan.budget.map_or(of(plan.max_blocks), |budget| of(plan.max_blocks).min(budget).max(least));
+    // A block that has begun is completed.
+    let within = |budget: Span| (budget.nanos() as f64 / block.max(1.0)).ceil() as u32;
+    let most_blocks =
+        plan.budget.map_or(plan.max_blocks, |budget| within(budget).clamp(plan.min_blocks, plan.max_blocks));
+    let most = of(most_blocks);
     let cells = plan.cells.len() as u32;
     Expected {
         least,
         most,
-        trials: [plan.min_blocks, plan.max_blocks].map(|blocks| blocks.saturating_mul(cells)),
+        trials: [plan.min_blocks, most_blocks].map(|blocks| blocks.saturating_mul(cells)),
         start: Span(starts.iter().map(|(ns, _)| ns).sum::<u64>() / starts.len().max(1) as u64),
         earlier: starts.iter().map(|(_, earlier)| *earlier).min().unwrap_or(0),
         has_windows: windows.iter().all(Option::is_some),
@@ -151,7 +162,8 @@ mod tests {
         assert_eq!(found.to_string(), text);
         assert_eq!(expected(&plan, Share(0.1), &[]).least, Span::from_secs(50));
         let short = of("duration = \"1 s\"", "min = 10\nmax = 20\nbudget = \"1 min\"");
-        assert_eq!(expected(&short, Share(0.0), &[]).most, Span::from_secs(60));
+        let found = expected(&short, Share(0.0), &[]);
+        assert_eq!((found.most, found.trials), (Span::from_secs(63), [30, 42]));
     }
 
     #[test]
