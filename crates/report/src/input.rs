@@ -9,6 +9,7 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::table::{Design, Table};
 use wirelab_stats::analysis::{Analysis, CellAnalysis, Compared, Estimate};
 
+use crate::by_request::OfRequest;
 use crate::no_requests::NoRequests;
 
 /// The complete input of a report. All of it comes from the run folder, or from an imported table.
@@ -33,6 +34,8 @@ pub struct Input<'a> {
     pub metrics: &'a [&'a Metric],
     /// The pooled response times of a cell by its number, or the reason for their absence.
     pub pooled: &'a dyn Fn(usize) -> Result<Pooled, NoRequests>,
+    /// The results of each request in a cell by its number; empty unless it has several requests of the user.
+    pub by_request: &'a dyn Fn(usize) -> Vec<OfRequest>,
     /// A typical load of a cell by its number; `None` if its client loads no pages, or no load succeeded.
     pub typical_load: &'a dyn Fn(usize) -> Option<PageLoad>,
     /// The film of a typical load of a cell by its number, with its pictures (JPEG); `None` if no load was filmed.

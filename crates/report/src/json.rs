@@ -30,6 +30,10 @@ pub fn json(input: &Input) -> String {
             if let Value::Object(known) = value(input.cell(number)) {
                 object.extend(known);
             }
+            let by_request = (input.by_request)(number);
+            if !by_request.is_empty() {
+                object.insert("by_request".to_owned(), value(by_request));
+            }
             Value::Object(object)
         })
         .collect();

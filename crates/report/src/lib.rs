@@ -3,6 +3,7 @@
 //! No function here reads a file or a clock. The same run folder gives the same report on every machine.
 
 mod between;
+mod by_request;
 mod charts;
 mod claims;
 mod columns;
@@ -42,6 +43,7 @@ mod warnings;
 mod words;
 
 pub use crate::between::{Sides, between_json, between_terminal, failed_changes};
+pub use crate::by_request::OfRequest;
 pub use crate::csv::{cells_csv, comparisons_csv, contests_csv, pairs_csv};
 pub use crate::github::github;
 pub use crate::history::{History, HistoryRun, Series, history_csv, history_json, history_terminal};

@@ -14,7 +14,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, claims, figures, links, means, overhead, planted, published, shares, source};
+use crate::{Input, by_request, claims, figures, links, means, overhead, planted, published, shares, source};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -42,6 +42,7 @@ pub fn markdown(input: &Input) -> String {
     shares_tables(&mut out, input);
     claims_table(&mut out, input);
     published_table(&mut out, input);
+    request_table(&mut out, input);
     overhead_table(&mut out, input);
     link_table(&mut out, input);
     planted_table(&mut out, input);
@@ -312,6 +313,19 @@ fn published_table(out: &mut String, input: &Input) {
     let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- |");
     for p in pairs {
         row(out, &[p.cell, p.metric, p.published, p.measured, p.ratio, p.note]);
+    }
+}
+
+fn request_table(out: &mut String, input: &Input) {
+    let rows = by_request::rows(input);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Requests\n\n{}\n", by_request::NOTE);
+    row(out, &by_request::HEADER.map(str::to_owned));
+    let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for cells in rows {
+        row(out, &cells);
     }
 }
 

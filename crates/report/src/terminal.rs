@@ -18,7 +18,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
-use crate::{claims, figures, links, means, overhead, planted, published, shares, source, warnings};
+use crate::{by_request, claims, figures, links, means, overhead, planted, published, shares, source, warnings};
 
 /// Narrower widths cannot hold a table; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -40,6 +40,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.shares(&mut out);
     page.claims(&mut out);
     page.published(&mut out);
+    page.requests(&mut out);
     page.overhead(&mut out);
     page.links(&mut out);
     page.planted(&mut out);
@@ -376,6 +377,21 @@ impl Page<'_> {
         if more > 0 {
             self.item(out, " ", &format!("… and {more} more for cells outside this run; the HTML report lists them."));
         }
+    }
+
+    fn requests(&self, out: &mut String) {
+        let rows = by_request::rows(self.input);
+        if rows.is_empty() {
+            return;
+        }
+        self.heading(out, "Requests");
+        for [cell, request, _, succeeded, failed, median, p90, p99] in rows {
+            let text = format!(
+                "{cell}, {request}: {succeeded} succeeded, {failed} failed; median {median}, P90 {p90}, P99 {p99}"
+            );
+            self.item(out, "·", &text);
+        }
+        self.item(out, " ", by_request::NOTE);
     }
 
     fn overhead(&self, out: &mut String) {

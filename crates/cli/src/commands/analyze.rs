@@ -43,6 +43,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
         analysis: &analysis,
         metrics: &metrics,
         pooled: &pooled,
+        by_request: &|_| Vec::new(),
         typical_load: &|_| None,
         typical_film: &|_| None,
     };

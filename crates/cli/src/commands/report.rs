@@ -10,7 +10,9 @@ use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Work};
-use wirelab_report::{Input, NoRequests, Pooled};
+use wirelab_model::request::WrittenRequest;
+use wirelab_model::sample::Sample;
+use wirelab_report::{Input, NoRequests, OfRequest, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
 use wirelab_stats::analysis::ClaimVerdict;
@@ -108,6 +110,7 @@ fn with_input<T>(folder: &Path, then: impl FnOnce(&Input) -> T) -> Result<T> {
     let judged = (&analysis.comparisons[..], moment);
     analysis.planted = planted(planting, &manifest.plan, run.trials(), run.planted(), judged);
     let pooled = |cell| pooled(&run, cell);
+    let by_request = |cell| by_request(&run, cell);
     let typical_load = |cell| typical_load(&run, cell);
     let typical_film = |cell| typical_film(&run, cell);
     let input = Input {
@@ -120,6 +123,7 @@ fn with_input<T>(folder: &Path, then: impl FnOnce(&Input) -> T) -> Result<T> {
         analysis: &analysis,
         metrics: &metrics,
         pooled: &pooled,
+        by_request: &by_request,
         typical_load: &typical_load,
         typical_film: &typical_film,
     };
@@ -141,6 +145,42 @@ pub fn formatted(input: &Input, format: Format) -> String {
         Format::Github => wirelab_report::github(input),
         Format::Gitlab => wirelab_report::openmetrics(input),
     }
+}
+
+/// The results of each request of the user in a cell. Empty with one request, and where records do not tell requests
+/// apart.
+fn by_request(run: &Run, cell: usize) -> Vec<OfRequest> {
+    let requests = run.manifest().plan.cells.get(cell).map_or(&[][..], |cell| cell.job.own_requests());
+    if requests.len() < 2 {
+        return Vec::new();
+    }
+    let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
+    let mut apart: Vec<Vec<Sample>> = vec![Vec::new(); requests.len()];
+    for record in run.trials().iter().filter(successful) {
+        for sample in run.samples(record).unwrap_or_default() {
+            if let Some(own) = sample.request.and_then(|number| apart.get_mut(number as usize)) {
+                own.push(sample);
+            }
+        }
+    }
+    if apart.iter().all(Vec::is_empty) {
+        return Vec::new();
+    }
+    let of = |(request, samples): (&WrittenRequest, Vec<Sample>)| {
+        let succeeded = samples.iter().filter(|sample| sample.is_ok()).count();
+        OfRequest {
+            name: request.name(),
+            weight: request.weight(),
+            requests: succeeded as u64,
+            failed: (samples.len() - succeeded) as u64,
+            // No rate is shown, so that the length of the window does not matter.
+            values: wirelab_stats::summarise(&samples, 1)
+                .into_iter()
+                .filter(|(metric, _)| metric.starts_with("response_"))
+                .collect(),
+        }
+    };
+    requests.iter().zip(apart).map(of).collect()
 }
 
 /// The most typical load of a cell: it belongs to the trial with the cell's median load event, and is nearest to that

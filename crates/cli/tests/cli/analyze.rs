@@ -178,6 +178,7 @@ fn reports(measured: &Measured) -> Vec<String> {
         analysis: &analysis(measured),
         metrics: &metrics,
         pooled: &pooled,
+        by_request: &|_| Vec::new(),
         typical_load: &|_| None,
         typical_film: &|_| None,
     };

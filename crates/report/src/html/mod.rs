@@ -25,7 +25,7 @@ use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
-use crate::{claims, links, overhead, planted, warnings, words};
+use crate::{by_request, claims, links, overhead, planted, warnings, words};
 
 /// With more groups than this, the page folds their tables and shows a matrix as overview.
 const MANY: usize = 6;
@@ -83,6 +83,9 @@ pub fn html(input: &Input) -> String {
         definitions: detail::definitions(input),
         force: detail::force(input, &layout),
         method: method::steps(input),
+        request_header: by_request::HEADER,
+        requests: by_request::rows(input),
+        request_note: by_request::NOTE,
         overhead_header: overhead::HEADER,
         overhead: overhead::rows(input),
         overhead_note: overhead::NOTE,
@@ -134,6 +137,9 @@ struct Page<'a> {
     definitions: Vec<Fact>,
     force: Option<Force>,
     method: Vec<Step>,
+    request_header: [&'static str; 8],
+    requests: Vec<[String; 8]>,
+    request_note: &'static str,
     overhead_header: [&'static str; 8],
     overhead: Vec<[String; 8]>,
     overhead_note: &'static str,

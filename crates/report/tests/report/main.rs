@@ -1,5 +1,6 @@
 //! Reports in every format.
 
+mod by_request;
 mod fixture;
 mod overhead;
 mod page;
