@@ -417,11 +417,12 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// The whole interval of every effect keeps its bound; with cases, this holds for as many cases as the claim needs.
+    /// The plan has every level that the tests name, and the whole interval of every effect keeps its bound; with cases,
+    /// this holds for as many cases as the claim needs.
     Holds,
     /// The whole interval of at least one effect violates its bound; with cases, in so many that too few can hold.
     DoesNotHold,
-    /// Inconclusive.
+    /// Inconclusive: an interval contains its bound, or the plan lacks a part of what the claim is about.
     CannotTell,
     /// Not tested.
     NotTested,

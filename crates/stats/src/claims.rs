@@ -37,14 +37,25 @@ fn claim(claim: &Claim, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootst
         } else if test.with.is_some() {
             untested.extend(not_correlated(test, plan).filter(|lacks| !untested.contains(lacks)));
         }
+        let partly = tested.iter().filter(|of_level| !of_level.tests[number].1.is_empty());
+        let absent = partly.filter_map(|of_level| {
+            let (test, resolved) = &of_level.tests[number];
+            unresolved(test, resolved, plan).map(|absent| no_cells(&Test { given: absent, ..test.clone() }))
+        });
+        for sentence in absent {
+            if !untested.contains(&sentence) {
+                untested.push(sentence);
+            }
+        }
     }
+    let is_complete: Vec<bool> = tested.iter().map(|of_level| of_level.is_complete(plan)).collect();
     let (mut levels, mut measured): (Vec<Option<String>>, Vec<Vec<Measured>>) = (Vec::new(), Vec::new());
     for LevelTests { level, tests } in tested {
         let effects = tests.iter().flat_map(|(test, resolved)| resolved.iter().map(move |one| (test, one)));
         levels.push(level);
         measured.push(effects.map(|(test, one)| effect::measure(test, one, plan, trials, bootstrap)).collect());
     }
-    let judged = Judged::of(claim, &measured);
+    let judged = Judged::of(claim, &measured, &is_complete);
     untested.extend(measured.iter().flatten().filter_map(Measured::omission));
     let cases = |factor: &String| Cases {
         factor: factor.clone(),
@@ -77,6 +88,12 @@ impl LevelTests {
     fn has_cells(&self) -> bool {
         self.tests.iter().any(|(_, resolved)| !resolved.is_empty())
     }
+
+    /// Whether the plan has cells for every level that a test names.
+    fn is_complete(&self, plan: &Plan) -> bool {
+        let has_all = |test, resolved: &Vec<_>| !resolved.is_empty() && unresolved(test, resolved, plan).is_none();
+        self.tests.iter().all(|(test, resolved)| has_all(test, resolved))
+    }
 }
 
 fn level_tests(claim: &Claim, factor: Option<&String>, plan: &Plan) -> Vec<LevelTests> {
@@ -106,6 +123,17 @@ fn no_cells(test: &Test) -> String {
     format!("This plan has {no}cells for {} in {}{given}.", effect::of(&test.of), effect::metrics(test))
 }
 
+/// The levels that `where` lists and no effect of the test has.
+fn unresolved(test: &Test, resolved: &[Resolved], plan: &Plan) -> Option<Selector> {
+    let has = |one: &Selector| resolved.iter().flat_map(Resolved::cells).any(|cell| one.matches(&plan.cells[cell]));
+    test.given.0.keys().find_map(|factor| {
+        let levels = test.given.levels(factor).into_iter();
+        let absent: Vec<String> =
+            levels.filter(|level| !has(&Selector::of(factor, std::slice::from_ref(level)))).collect();
+        (!absent.is_empty()).then(|| Selector::of(factor, &absent))
+    })
+}
+
 /// The levels of a correlation that no cell of the plan has.
 fn not_correlated(test: &Test, plan: &Plan) -> Option<String> {
     let of = test.of.first()?;
@@ -131,11 +159,16 @@ struct Judged {
 }
 
 impl Judged {
-    fn of(claim: &Claim, cases: &[Vec<Measured>]) -> Self {
+    fn of(claim: &Claim, cases: &[Vec<Measured>], is_complete: &[bool]) -> Self {
         let least = if cases.is_empty() { 0 } else { claim.needs.least(cases.len()) };
         let confidence_to_hold = 1.0 - ALPHA / (cases.len() - least + 1) as f64;
         let confidence_to_fail = 1.0 - ALPHA / least.max(1) as f64;
-        let cases = cases.iter().map(|effects| case(effects, confidence_to_hold, confidence_to_fail)).collect();
+        let verdicts = cases.iter().map(|effects| case(effects, confidence_to_hold, confidence_to_fail));
+        let shown = |(verdict, is_complete): (_, bool)| match verdict {
+            ClaimVerdict::Holds if !is_complete => ClaimVerdict::CannotTell,
+            verdict => verdict,
+        };
+        let cases = verdicts.zip(is_complete.iter().copied()).map(shown).collect();
         Self { cases, least, confidence_to_hold, confidence_to_fail }
     }
 }
@@ -154,7 +187,7 @@ fn verdict(cases: &[ClaimVerdict], least: usize) -> ClaimVerdict {
     }
 }
 
-/// A case holds if all effects hold. It does not hold if one effect does not hold.
+/// A case holds if all effects hold and no part of it lacks cells. It does not hold if one effect does not hold.
 fn case(effects: &[Measured], confidence_to_hold: f64, confidence_to_fail: f64) -> ClaimVerdict {
     if effects.is_empty() {
         ClaimVerdict::NotTested

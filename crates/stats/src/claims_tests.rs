@@ -47,9 +47,19 @@ fn a_list_in_where_narrows_a_factor_and_leaves_it_open() {
     let of = json!([{ "colour": "blue" }, { "colour": "red" }]);
     let narrowed = result(&tested(&of, &json!({ "size": ["large", "huge"] }), "> 1.8"), 12, LEVELS);
     assert_eq!(narrowed.effects[0].at, "size=large");
-    assert_eq!((narrowed.effects.len(), narrowed.verdict), (1, ClaimVerdict::Holds));
+    assert_eq!((narrowed.effects.len(), narrowed.effects[0].verdict), (1, ClaimVerdict::Holds));
     let fixed = result(&tested(&of, &json!({ "size": "large" }), "> 1.8"), 12, LEVELS);
     assert_eq!((fixed.effects.len(), fixed.effects[0].at.as_str()), (1, ""));
+}
+
+#[test]
+fn a_claim_about_levels_that_the_plan_lacks_never_holds_and_can_fail() {
+    let of = json!([{ "colour": "blue" }, { "colour": "red" }]);
+    let part = |expect| result(&tested(&of, &json!({ "size": ["large", "huge"] }), expect), 12, LEVELS);
+    let (holds, fails) = (part("> 1.8"), part("< 1.8"));
+    assert_eq!((holds.verdict, fails.verdict), (ClaimVerdict::CannotTell, ClaimVerdict::DoesNotHold));
+    let reason = "This plan has no cells for colour=blue / colour=red in response_median where size=huge.";
+    assert_eq!(holds.untested.as_deref(), Some(reason));
 }
 
 #[test]
@@ -197,10 +207,16 @@ fn a_case_holds_if_every_test_holds_for_it() {
             test(json!([{ "colour": "green" }, { "colour": "red", "size": "small" }]), "< 1.7"),
         ],
     });
+    let mut complete = claim.clone();
+    complete["tests"].as_array_mut().unwrap().pop();
+    let complete = result(&complete, 12, LEVELS);
+    assert_eq!(complete.verdict, ClaimVerdict::Holds);
+    assert_eq!(cases(&complete), [("small", ClaimVerdict::Holds), ("large", ClaimVerdict::DoesNotHold)]);
+    assert_eq!(complete.effects[0].of, "size=small colour=blue / size=small colour=red");
+    // Without cells for the third test no case holds.
     let result = result(&claim, 12, LEVELS);
-    assert_eq!(result.verdict, ClaimVerdict::Holds);
-    assert_eq!(cases(&result), [("small", ClaimVerdict::Holds), ("large", ClaimVerdict::DoesNotHold)]);
-    assert_eq!(result.effects[0].of, "size=small colour=blue / size=small colour=red");
+    assert_eq!(cases(&result), [("small", ClaimVerdict::CannotTell), ("large", ClaimVerdict::DoesNotHold)]);
+    assert_eq!(result.verdict, ClaimVerdict::CannotTell);
     let words = "This plan does not have the cells to test size=huge. This plan has no cells for size=small|large colour=green / \
                  colour=red size=small in response_median.";
     assert_eq!(result.untested.as_deref(), Some(words));

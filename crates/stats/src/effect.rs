@@ -21,6 +21,13 @@ pub struct Resolved {
     cells: Vec<usize>,
 }
 
+impl Resolved {
+    /// The numbers of its cells in the plan.
+    pub fn cells(&self) -> impl Iterator<Item = usize> {
+        self.cells.iter().copied()
+    }
+}
+
 /// An effect with its bootstrap distribution, so that it can be judged at any confidence.
 pub struct Measured {
     /// The effect with its 95 % interval.
