@@ -9,6 +9,8 @@ pub enum NoRequests {
     BrowserClient,
     /// The results are a table of external measurements.
     Table,
+    /// The results are the archive of a run.
+    Archive,
     /// None of its requests succeeded.
     NoneSucceeded,
     /// The samples cannot be read.
@@ -30,6 +32,7 @@ impl fmt::Display for NoRequests {
         f.write_str(match self {
             Self::BrowserClient => "its client is a browser, which records page loads instead of single requests",
             Self::Table => "a table has no samples of single requests",
+            Self::Archive => "the archive of a run has no samples of single requests",
             Self::NoneSucceeded => "no request succeeded",
             Self::Unreadable { error } => error,
         })

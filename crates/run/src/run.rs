@@ -169,7 +169,10 @@ impl Run {
     pub fn open(folder: &Path) -> Result<Self, RunError> {
         let folder = Folder::at(folder);
         let mut run = Self::new(folder.clone(), folder.read_manifest()?);
-        run.replace(journal::read(&folder.journal())?);
+        run.replace(match folder.is_archive() {
+            true => journal::read_packed(&folder.packed_journal())?,
+            false => journal::read(&folder.journal())?,
+        });
         Ok(run)
     }
 
@@ -180,6 +183,10 @@ impl Run {
     /// for [`Run::open`].
     pub fn reopen(folder: &Path, force: bool) -> Result<Self, RunError> {
         let mut run = Self::open(folder)?;
+        if run.is_archive() {
+            let why = "the folder is the archive of a run, which cannot be continued; `wirelab report` shows it";
+            return Err(RunError::Refused { why: why.to_owned() });
+        }
         let changed = run.changes();
         if !changed.is_empty() {
             if !force {
@@ -213,6 +220,12 @@ impl Run {
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Whether it is read from an archive, which has no samples.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.folder.is_archive()
     }
 
     /// The manifest: everything known before the first trial.
@@ -269,10 +282,13 @@ impl Run {
         self.exporter = Some(Arc::new(exporter));
     }
 
-    /// What the checksums of journal and samples files show. Reads every samples file.
+    /// What the checksums of journal and samples files show. Reads every samples file; an archive has none.
     #[must_use]
     pub fn integrity(&self) -> Integrity {
         let mut integrity = self.integrity.clone();
+        if self.is_archive() {
+            return integrity;
+        }
         let is_damaged = |record: &&TrialRecord| match record.results_sha256 {
             Some(_) => self.results(record, "").is_err(),
             None => self.samples(record).is_err() || self.histograms(record).is_err() || self.loads(record).is_err(),

@@ -2,6 +2,7 @@
 
 mod ab;
 mod analyze;
+mod archive;
 mod compare;
 mod doctor;
 mod endpoint;
@@ -22,6 +23,7 @@ use clap::{Arg, Args, Parser, Subcommand};
 
 pub use ab::AbArgs;
 pub use analyze::AnalyzeArgs;
+pub use archive::ArchiveArgs;
 pub use compare::{CompareArgs, HistoryArgs, HistoryFormat};
 pub use doctor::DoctorArgs;
 pub use endpoint::{EndpointArgs, EndpointRole};
@@ -77,6 +79,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show a metric over the runs of a folder, with change points
     History(HistoryArgs),
+    /// Keep a finished run as a small folder, from which its report can be computed again
+    Archive(ArchiveArgs),
     /// Show what wirelab and the processes of a run logged, in the order of time
     Logs(LogsArgs),
     /// Analyze your own CSV data with the statistics of a run

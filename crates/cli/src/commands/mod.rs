@@ -2,6 +2,7 @@
 
 pub mod ab;
 pub mod analyze;
+pub mod archive;
 pub mod compare;
 pub mod doctor;
 mod earlier;

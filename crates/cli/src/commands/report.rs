@@ -218,6 +218,9 @@ fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, NoRequests> {
     if run.manifest().plan.cells.get(cell).is_some_and(is_page) {
         return Err(NoRequests::BrowserClient);
     }
+    if run.is_archive() {
+        return Err(NoRequests::Archive);
+    }
     let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
     let mut trials = 0;
     let mut counts = BTreeMap::<u64, u64>::new();

@@ -68,6 +68,18 @@ impl Folder {
         self.0.join("journal.jsonl")
     }
 
+    /// `journal.jsonl.gz`, the journal of an archive.
+    #[must_use]
+    pub fn packed_journal(&self) -> PathBuf {
+        self.0.join("journal.jsonl.gz")
+    }
+
+    /// Whether it is an archive, which has neither samples nor logs, and cannot be continued.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.packed_journal().exists()
+    }
+
     /// `samples/`.
     #[must_use]
     pub fn samples(&self) -> PathBuf {

@@ -10,6 +10,7 @@ use wirelab_model::integrity::Integrity;
 use wirelab_model::journal::Entry;
 
 use crate::error::RunError;
+use crate::store::archive;
 use crate::store::checksum::{self, Checked};
 use crate::store::folder::read_regular;
 
@@ -38,11 +39,23 @@ pub struct Contents {
 /// # Errors
 /// If the file cannot be read, or a complete line is not an entry although its checksum is right or absent.
 pub fn read(path: &Path) -> Result<Contents, RunError> {
-    let bytes = match read_regular(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
-        Err(error) => return Err(RunError::io("cannot read the journal", path)(error)),
-    };
+    match read_regular(path) {
+        Ok(bytes) => parse(path, &bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
+        Err(error) => Err(RunError::io("cannot read the journal", path)(error)),
+    }
+}
+
+/// Reads the journal of an archive.
+///
+/// # Errors
+/// As for [`read`]; also if it is missing.
+pub(crate) fn read_packed(path: &Path) -> Result<Contents, RunError> {
+    let bytes = archive::unpack(path).map_err(RunError::io("cannot read the journal", path))?;
+    parse(path, &bytes)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, RunError> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut contents = Contents { whole: whole as u64, torn: (bytes.len() - whole) as u64, ..Contents::default() };
     let mut trials = HashSet::new();
