@@ -20,6 +20,7 @@ mod load;
 mod logs;
 mod loopback;
 mod lying_clients;
+mod nginx;
 mod page;
 mod pages;
 mod probe;

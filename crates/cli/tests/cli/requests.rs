@@ -7,6 +7,8 @@ use wirelab_model::protocol::Protocol;
 use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, Serve, serve};
 use wirelab_testkit::{Said, run, said, wirelab};
 
+use crate::nginx::Nginx;
+
 const TOKEN: &str = "s3cr3t-token";
 
 /// Runs `wirelab load` with these arguments, with a secret in its environment.

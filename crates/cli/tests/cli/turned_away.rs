@@ -6,8 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
-use wirelab_testkit::servers::{Place, closed_port};
-use wirelab_testkit::{Said, Skip, eventually, run, skip};
+use wirelab_testkit::servers::Place;
+use wirelab_testkit::{Said, run};
+
+use crate::nginx::Nginx;
 
 /// The clients, with which every case runs.
 const CLIENTS: [&str; 2] = ["engine", "builtin"];
@@ -21,45 +23,6 @@ fn load(place: &Place, client: &str, port: u16, args: &[&str]) -> Said {
 #[track_caller]
 fn found(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}", said.out))
-}
-
-/// nginx in a place, until drop.
-struct Nginx(std::process::Child);
-
-impl Nginx {
-    /// Starts nginx with these lines in its server; `None` if it is not installed.
-    #[track_caller]
-    fn start(place: &Place, listen: &str, lines: &str) -> Option<(Self, u16)> {
-        const PROGRAM: &str = "/usr/sbin/nginx";
-        if !std::path::Path::new(PROGRAM).exists() {
-            let remedy = "apt-get install nginx-light".to_owned();
-            skip(Skip::MissingProgram { program: "nginx".to_owned(), remedy });
-            return None;
-        }
-        let (port, folder) = (closed_port(), place.folder().display());
-        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .iter()
-            .map(|name| format!("{name}_temp_path {folder}/{name};\n"))
-            .collect();
-        let configuration = format!(
-            "daemon off;\nerror_log stderr;\npid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{temporary}\
-             server {{\nlisten 127.0.0.1:{port} {listen};\n{lines}\n}}\n}}\n"
-        );
-        fs::write(place.path("nginx.conf"), configuration).unwrap();
-        let mut command = std::process::Command::new(PROGRAM);
-        let child = command.arg("-p").arg(place.folder()).arg("-c").arg(place.path("nginx.conf")).spawn().unwrap();
-        let nginx = Self(child);
-        eventually("nginx listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some((nginx, port))
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // The master process ends its workers at SIGTERM.
-        let _ = std::process::Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
