@@ -119,7 +119,7 @@ def main():
         suite = Suite(Path(folder) / "records.jsonl")
         test = [cargo, "test", *arguments]
         suite.step("tests", [*test, "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])
-        suite.step("examples in documentation", [*test, "--doc", "-p", "wirelab-plan", "-p", "wirelab-endpoint"])
+        suite.step("examples in documentation", [*test, "--doc", "--workspace"])
         suite.on_cluster()
         return suite.summary(time.monotonic() - begun)
 
