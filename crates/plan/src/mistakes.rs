@@ -70,6 +70,11 @@ pub(crate) fn read(text: &str, file: &str, further: Further<'_>) -> Result<Study
     Err(StudyError::all(found))
 }
 
+/// The element of a list, such as a claim, that has this path: a claim without its wrong test has no test.
+fn element(path: &[Step]) -> Option<&[Step]> {
+    matches!(path.get(1), Some(Step::Index(_))).then(|| &path[..2])
+}
+
 /// A mistake in the tree.
 struct Mistake {
     error: StudyError,
@@ -119,6 +124,7 @@ impl Tree<'_> {
         self.removed.iter().any(|removed| {
             removed.starts_with(path)
                 || path.starts_with(removed)
+                || element(path).is_some_and(|element| removed.starts_with(element))
                 || (is_about_levels && is(removed.first(), "factors"))
         })
     }
