@@ -28,7 +28,7 @@ pub struct EarlierTrial {
 pub struct Expected {
     /// With the least number of blocks.
     pub least: Span,
-    /// With the largest number of blocks, or those that begin within the budget.
+    /// With the largest number of blocks, or with the blocks that begin within the budget.
     pub most: Span,
     /// The numbers of trials of both.
     pub trials: [u32; 2],

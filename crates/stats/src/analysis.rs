@@ -417,7 +417,7 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// The plan has every level that the tests name, and the whole interval of every effect keeps its bound; with cases,
+    /// The plan has every level that the tests name, and the whole interval of each effect keeps its bound; with cases,
     /// this holds for as many cases as the claim needs.
     Holds,
     /// The whole interval of at least one effect violates its bound; with cases, in so many that too few can hold.
