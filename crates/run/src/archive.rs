@@ -1,19 +1,13 @@
 //! Archives of runs: manifest and journal, without samples, logs and captures. Every value, verdict and claim of the
 //! report follows from these two files.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
 use std::path::Path;
-
-use flate2::read::GzDecoder;
-use flate2::{Compression, GzBuilder};
 
 use crate::error::RunError;
 use crate::run::Run;
 use crate::store::folder::{Folder, read_regular, write_whole};
-
-/// The largest journal that is unpacked: more than a hundred thousand trials have.
-const LARGEST: u64 = 1 << 30;
+use crate::store::packed::pack;
 
 /// Writes the archive of a finished run into a new or empty folder, without the paths of this machine.
 ///
@@ -54,37 +48,9 @@ fn without_folder(word: &str) -> String {
     }
 }
 
-/// Packs bytes, always the same way: without a name and a time.
-fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut packer = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-    packer.write_all(bytes)?;
-    packer.finish()
-}
-
-/// Unpacks the journal of an archive.
-pub(crate) fn unpack(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    GzDecoder::new(File::open(path)?).take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it has more than 1 GiB"));
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn packing_depends_on_nothing_but_the_bytes_and_is_undone_by_unpacking() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("packed");
-        let bytes = b"line\n".repeat(1000);
-        let packed = pack(&bytes).unwrap();
-        assert!(packed.len() < 100 && packed == pack(&bytes).unwrap());
-        fs::write(&path, packed).unwrap();
-        assert_eq!(unpack(&path).unwrap(), bytes);
-    }
 
     #[test]
     fn only_absolute_paths_lose_their_folder() {

@@ -29,6 +29,7 @@
 //! flight. It may leave an incomplete last line, or samples without a line; resuming removes both, and readers of the
 //! journal ignore them.
 
+pub mod archive;
 mod blocks;
 pub mod documents;
 pub mod environment;

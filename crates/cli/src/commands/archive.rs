@@ -1,7 +1,7 @@
 //! `wirelab archive`: a run as a small folder.
 
 use wirelab_run::Run;
-use wirelab_run::store::archive::archive as keep;
+use wirelab_run::archive::archive as keep;
 
 use super::report::render;
 use crate::args::{ArchiveArgs, Format};

@@ -10,9 +10,9 @@ use wirelab_model::integrity::Integrity;
 use wirelab_model::journal::Entry;
 
 use crate::error::RunError;
-use crate::store::archive;
 use crate::store::checksum::{self, Checked};
 use crate::store::folder::read_regular;
+use crate::store::packed::unpack;
 
 /// Current time, as RFC 3339 in UTC with milliseconds.
 #[must_use]
@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> Result<Contents, RunError> {
 /// # Errors
 /// As for [`read`]; also if it is missing.
 pub(crate) fn read_packed(path: &Path) -> Result<Contents, RunError> {
-    let bytes = archive::unpack(path).map_err(RunError::io("cannot read the journal", path))?;
+    let bytes = unpack(path).map_err(RunError::io("cannot read the journal", path))?;
     parse(path, &bytes)
 }
 
