@@ -3,6 +3,7 @@
 mod ab;
 mod analyze;
 mod architecture;
+mod archive;
 mod bad_input;
 mod cluster;
 mod compare;
