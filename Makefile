@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration bench-peers bench-engine chart power clean
 
 CARGO ?= cargo
@@ -114,6 +114,9 @@ docs: build ## build the documentation as a web site in target/docs/book, with a
 
 reference: build ## write the pages in docs/reference from the declarations in the code
 	$(WIRELAB) reference --out docs/reference
+
+results: build ## compute the report beside each archived run in studies/*/results again
+	@for archive in studies/*/results/*/; do $(WIRELAB) report $$archive --format markdown > $$archive/report.md || exit 1; done
 
 power: ## the error rate and the power of the verdicts, by simulation (docs/statistics.md)
 	$(CARGO) run --release --locked -p wirelab-stats --example power
