@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wirelab_model::plan::{Job, Plan, Target};
+use wirelab_model::plan::{Cell, Job, Plan};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::site::Site;
 use wirelab_model::spec::{Extent, Pause, Schedule};
@@ -29,26 +29,14 @@ pub const LOAD_INTERVAL: Duration = Duration::from_secs(5);
 /// measure.
 #[must_use]
 pub fn excess(plan: &Plan) -> Option<String> {
-    let mut sent: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for cell in &plan.cells {
-        let Target::Site(site) = &cell.job.target else { continue };
-        if site.is_near() {
-            continue;
-        }
+    for (cell, _) in foreign(plan) {
         if let Some(why) = too_fast(&cell.job) {
             return Some(format!("the cell `{}` {why}", cell.label()));
         }
-        let Extent::Requests(requests) = cell.job.load.extent else {
-            let why = "lasts a time and not a number of requests; set `requests`";
-            return Some(format!("the cell `{}` {why}", cell.label()));
-        };
-        let each = requests.saturating_add(1).saturating_mul(plan.max_blocks.into());
-        let of_host = sent.entry((&site.host, cell.job.protocol.token())).or_default();
-        *of_host = of_host.saturating_add(each);
     }
-    let ((host, protocol), requests) = sent.into_iter().max_by_key(|(_, requests)| *requests)?;
+    let ((host, protocol), requests) = requests(plan).into_iter().max_by_key(|(_, requests)| *requests)?;
     (requests > REQUESTS).then(|| {
-        let title = protocol.parse().map_or(protocol, Protocol::title);
+        let title = protocol.parse().map_or_else(|_| protocol.to_owned(), |known: Protocol| known.title().to_owned());
         format!(
             "{host} would be sent {requests} requests of {title} (those of each trial and one before, in every block, \
              A/A twins included), but a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` \
@@ -57,10 +45,30 @@ pub fn excess(plan: &Plan) -> Option<String> {
     })
 }
 
+/// Maximum requests that a plan sends, by foreign host and token of the protocol. A trial that lasts a time has no
+/// maximum, and does not count.
+#[must_use]
+pub fn requests(plan: &Plan) -> BTreeMap<(&str, &str), u64> {
+    let mut sent: BTreeMap<_, u64> = BTreeMap::new();
+    for (cell, site) in foreign(plan) {
+        let Extent::Requests(requests) = cell.job.load.extent else { continue };
+        let each = requests.saturating_add(1).saturating_mul(plan.max_blocks.into());
+        let of_host = sent.entry((site.host.as_str(), cell.job.protocol.token())).or_default();
+        *of_host = of_host.saturating_add(each);
+    }
+    sent
+}
+
+/// The cells with a foreign host.
+fn foreign(plan: &Plan) -> impl Iterator<Item = (&Cell, &Site)> {
+    let sites = plan.cells.iter().filter_map(|cell| Some((cell, cell.job.site()?)));
+    sites.filter(|(_, site)| !site.is_near())
+}
+
 /// Removes the A/A twins from a plan with foreign hosts: they would repeat the baseline's requests. Twins come after
 /// all other cells, so the other cells keep their numbers.
 pub fn remove_twins(plan: &mut Plan) {
-    if plan.cells.iter().all(|cell| cell.job.site().is_none_or(Site::is_near)) {
+    if foreign(plan).next().is_none() {
         return;
     }
     plan.cells.retain(|cell| cell.twin_of.is_none());
@@ -69,6 +77,9 @@ pub fn remove_twins(plan: &mut Plan) {
 
 /// Why a trial's requests are too frequent, or `None`.
 fn too_fast(job: &Job) -> Option<String> {
+    let Extent::Requests(_) = job.load.extent else {
+        return Some("lasts a time and not a number of requests; set `requests`".to_owned());
+    };
     let least = Duration::from_nanos(match job.load.schedule {
         Schedule::Open { .. } => {
             return Some("has an open loop, which does not wait for responses; use `pause`".to_owned());
