@@ -70,3 +70,6 @@ use wirelab_engine::tls;
 use wirelab_engine::{accounts as transport_accounts, file_limit, payload, reading as transport_reading, refusal};
 #[cfg(feature = "builtin")]
 use wirelab_engine::{http2::windows as http2, socket};
+
+/// Whether the endpoints are compiled with optimisation. Without it, measurements describe the compiler's settings.
+pub const OPTIMISED: bool = wirelab_engine::OPTIMISED && matches!(env!("WIRELAB_OPT_LEVEL").as_bytes(), b"2" | b"3");

@@ -52,3 +52,6 @@ pub mod stream;
 mod testing;
 #[cfg(feature = "rustls")]
 pub mod tls;
+
+/// Whether this crate is compiled with optimisation. Without it, measurements describe the compiler's settings.
+pub const OPTIMISED: bool = matches!(env!("WIRELAB_OPT_LEVEL").as_bytes(), b"2" | b"3");
