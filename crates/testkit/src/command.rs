@@ -22,6 +22,8 @@ pub fn root() -> PathBuf {
 pub fn wirelab(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.args(args).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1").env("COLUMNS", "110");
+    // What foreign hosts were sent must not last longer than the test.
+    command.env("XDG_STATE_HOME", folder);
     command
 }
 

@@ -4,6 +4,7 @@
 pub mod browsers;
 pub mod cluster;
 mod command;
+mod foreign;
 pub mod har;
 pub mod installed;
 pub mod lab;
@@ -21,4 +22,5 @@ pub mod traces;
 pub mod tree;
 
 pub use command::{Said, eventually, eventually_within, only_run, processes, program, root, run, said, wirelab};
+pub use foreign::{FOREIGN, enter_foreign_network};
 pub use skips::{Skip, skip, skip_part};
