@@ -14,6 +14,7 @@ mod progress;
 mod requests;
 mod stderr;
 mod target;
+mod visits;
 
 use std::process::ExitCode;
 

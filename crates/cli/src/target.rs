@@ -9,7 +9,7 @@ use wirelab_endpoint::look::Head;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
-use wirelab_model::site::USER_AGENT;
+use wirelab_model::site::{self, USER_AGENT};
 use wirelab_model::spec::{
     ClientIdentity, ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule,
     Timeouts, TlsVersion, Transport,
@@ -131,6 +131,11 @@ impl Target {
             return self.url.to_string();
         }
         format!("{}{path}", self.url.origin().ascii_serialization())
+    }
+
+    /// Whether it is on this machine or in a private network. Limits are for other hosts.
+    pub const fn is_near(&self) -> bool {
+        site::is_near(self.address)
     }
 
     /// The socket address of the server.

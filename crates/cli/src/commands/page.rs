@@ -7,6 +7,7 @@ mod result;
 mod strip;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::place::program;
 use crate::target::Target;
+use crate::visits::{self, Aim};
 
 /// The protocols over which browsers load pages.
 const PROTOCOLS: [Protocol; 3] = [Protocol::H1, Protocol::H2, Protocol::H3];
@@ -52,15 +54,16 @@ pub fn page(args: &PageArgs) -> Result {
     logs::check(args, &browsers)?;
     check_save(args, &browsers)?;
     let mut cells = cells(args, &targets, &browsers);
-    be_polite(args, &targets, &cells)?;
+    let planned = if args.i_may_load_these_hosts { BTreeMap::new() } else { planned(args, &targets, &cells) };
+    be_polite(&planned)?;
+    visits::admit(&planned, "--i-may-load-these-hosts")?;
     let mut archive = args.har.as_deref().map(create).transpose()?;
     let mut saved = args.save.as_deref().map(create).transpose()?;
     logs::create(args)?;
     let strips = args.filmstrip.as_deref().map(filmstrip::create).transpose()?;
     let stop = stop_flag()?;
     let guard = Arc::new(Guard::start(&program()?).map_err(Failure::failed)?);
-    let strangers = targets.iter().any(|target| !target.address.is_loopback());
-    let interval = if strangers && !args.i_may_load_these_hosts { polite::LOAD_INTERVAL } else { Duration::ZERO };
+    let interval = if planned.is_empty() { Duration::ZERO } else { polite::LOAD_INTERVAL };
     // One browser for each protocol, because a protocol is forced when a browser starts.
     let (mut running, mut pace) = (loads::Running::new(), Pace::new(interval));
     let versions = loads::measure(args, &mut cells, &mut running, &mut pace, &guard, &stop);
@@ -177,26 +180,29 @@ fn origin(target: &Target) -> Origin {
     Origin { host, port: target.port, address: target.address }
 }
 
-/// Refuses more loads than the limit for hosts of other owners.
-fn be_polite(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> Result {
-    if args.i_may_load_these_hosts {
-        return Ok(());
-    }
-    for target in targets.iter().filter(|target| !target.address.is_loopback()) {
+/// The page loads from each host outside this machine and private networks.
+fn planned(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> BTreeMap<Aim, u64> {
+    let mut planned = BTreeMap::new();
+    for target in targets.iter().filter(|target| !target.is_near()) {
         let of_host = cells.iter().filter(|cell| cell.page.url.host_str() == target.url.host_str()).count();
         let of_each = u64::from(args.loads) + u64::from(args.filmstrip.is_some());
         let saved = u64::from(args.save.is_some());
         let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(of_each).saturating_add(saved);
-        if loads > polite::LOADS.into() {
-            return Err(Failure::input(format!(
-                "{} would be loaded {loads} times ({of_host} combinations of page, browser and version, {of_each} loads of each); a host \
-                 that is not yours gets at most {}. Lower --loads, or say --i-may-load-these-hosts",
-                target.host,
-                polite::LOADS
-            )));
-        }
+        planned.insert(Aim { host: target.host.clone(), what: visits::PAGES.to_owned() }, loads);
     }
-    Ok(())
+    planned
+}
+
+/// Refuses more loads than the limit for hosts of other owners.
+fn be_polite(planned: &BTreeMap<Aim, u64>) -> Result {
+    let most = polite::LOADS;
+    match planned.iter().find(|(_, loads)| **loads > most.into()) {
+        None => Ok(()),
+        Some((Aim { host, .. }, loads)) => Err(Failure::input(format!(
+            "{host} would be loaded {loads} times over all browsers and versions; a host that is not yours gets at most {most} \
+             loads. Lower --loads, or say --i-may-load-these-hosts"
+        ))),
+    }
 }
 
 /// Creates a file before the first load, because an unwritable file found later would waste the loads.
