@@ -29,7 +29,7 @@ use super::{MixArgs, RequestArgs, ShowArgs};
   wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
 
 Latency counts from the intended start of each request, so stalls of the server are included (no coordinated omission).
-Send load only to servers that you own. docs/load-and-probe.md describes the measurement and the output of --json.")]
+Send load only to servers that you own; other hosts than near ones need --i-may-load-these-hosts. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://; several URLs of one server share the load
     #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets", "har"], conflicts_with_all = ["curl", "targets", "har"])]
@@ -86,6 +86,9 @@ pub struct LoadArgs {
     /// 900/s'; repeatable. Default: 'errors > 50 %', because the median response time is then infinite
     #[arg(long, value_name = "CONDITION", value_parser = Statement::from_failure)]
     pub fail_on: Vec<Statement>,
+    /// Send load to a host outside this machine and private networks: you own it, or may send load to it
+    #[arg(long)]
+    pub i_may_load_these_hosts: bool,
     /// The seed of random arrivals
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -10,9 +10,11 @@ use super::{ReachArgs, RequestArgs, ShowArgs};
 #[command(after_help = "Examples:
   wirelab probe https://example.org/
   wirelab probe https://example.org/ --protocols h2,h3 --json
-  wirelab probe https://localhost:8443/ --ca ca.pem --requests 10 --i-own-this-host
+  wirelab probe https://localhost:8443/ --ca ca.pem --requests 10
+  wirelab probe https://www.mine.example/ --requests 10 --i-may-load-these-hosts
 
-Without --i-own-this-host, a protocol gets at most 30 requests, one at a time, at most 2 per second.
+A host outside this machine and private networks gets at most 30 requests per protocol in an hour, one at a time, at
+most 2 per second.
 docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct ProbeArgs {
     /// The URL, https://
@@ -27,8 +29,8 @@ pub struct ProbeArgs {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub requests: u32,
     /// Lift the limits: you own this host, or may send load to it
-    #[arg(long)]
-    pub i_own_this_host: bool,
+    #[arg(long, visible_alias = "i-own-this-host")]
+    pub i_may_load_these_hosts: bool,
     #[command(flatten)]
     pub request: RequestArgs,
     #[command(flatten)]

@@ -47,6 +47,13 @@ pub fn load(args: &LoadArgs) -> Result {
     }
     let requests = Requests::of_load(args)?;
     let target = &requests.target;
+    if !target.is_near() && !args.i_may_load_these_hosts {
+        return Err(Failure::input(format!(
+            "{} ({}) is not on this machine and in no private network. Nothing was sent. Confirm with \
+             --i-may-load-these-hosts that you may send load to it; `wirelab probe` measures it with few requests",
+            target.host, target.address
+        )));
+    }
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
     target.admit(protocol)?;
     target.admit_tls(protocol, &args.reach)?;

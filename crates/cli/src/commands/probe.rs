@@ -5,7 +5,9 @@
 mod text;
 mod trials;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde_json::json;
@@ -26,6 +28,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::requests::Requests;
 use crate::target::Target;
+use crate::visits::{self, Aim};
 
 /// The level with requests on a kept connection, which is opened before they are measured.
 const KEPT: &str = "kept";
@@ -33,8 +36,13 @@ const KEPT: &str = "kept";
 /// The level with a new connection for the request.
 const NEW: &str = "new";
 
+/// The option that lifts the limits.
+const FLAG: &str = "--i-may-load-these-hosts";
+
 /// The result of a probe.
 struct Finding {
+    /// Whether the host got few requests, because it may be another owner's.
+    is_limited: bool,
     discovery: Discovery,
     /// The study of the protocols that work; the first one is the baseline.
     study: Study,
@@ -52,16 +60,23 @@ pub fn probe(args: &ProbeArgs) -> Result {
         target.admit(*protocol)?;
         target.admit_tls(*protocol, &args.reach)?;
     }
-    be_polite(args)?;
-    let (study, plan) = plan(args, &args.protocols)?;
+    let is_limited = is_limited(args, target);
+    if is_limited {
+        be_polite(args)?;
+    }
+    let (study, plan) = plan(args, &args.protocols, is_limited)?;
+    if is_limited {
+        visits::admit(&sent(args, target), FLAG)?;
+    }
     let stop = stop_flag()?;
     let interrupted = |what: &str| Failure::interrupted(format!("interrupted; {what}"));
     let discovery = discover(args, &requests, &stop).map_err(|failure| match stop.load(Ordering::Relaxed) {
         true => interrupted("nothing was measured"),
         false => failure,
     })?;
-    let Measured { records, failed } = trials::measure(args, &requests, &plan, &stop);
-    let finding = analyse(args, discovery, (study, plan), records, failed)?;
+    let interval = if is_limited { polite::INTERVAL } else { Duration::ZERO };
+    let Measured { records, failed } = trials::measure(args, &requests, &plan, interval, &stop);
+    let finding = analyse(args, is_limited, discovery, (study, plan), records, failed)?;
     if args.show.json {
         show_json(args, target, &finding)?
     } else {
@@ -76,13 +91,29 @@ pub fn probe(args: &ProbeArgs) -> Result {
     Ok(())
 }
 
+/// Whether the host gets few requests, because it may be another owner's.
+fn is_limited(args: &ProbeArgs, target: &Target) -> bool {
+    !args.i_may_load_these_hosts && !target.is_near()
+}
+
+/// Requests per protocol, including the one before the measurement.
+const fn each(args: &ProbeArgs) -> u64 {
+    (args.blocks as u64) * (args.requests as u64) + 1
+}
+
+/// What the probe sends at most.
+fn sent(args: &ProbeArgs, target: &Target) -> BTreeMap<Aim, u64> {
+    let aim = |protocol: &Protocol| Aim { host: target.host.clone(), what: protocol.token().to_owned() };
+    args.protocols.iter().map(|protocol| (aim(protocol), each(args))).collect()
+}
+
 /// Refuses more requests than the limit for hosts of other owners.
 fn be_polite(args: &ProbeArgs) -> Result {
-    let each = args.blocks.saturating_mul(args.requests).saturating_add(1);
-    if !args.i_own_this_host && u64::from(each) > polite::REQUESTS {
+    let each = each(args);
+    if each > polite::REQUESTS {
         return Err(Failure::input(format!(
             "{} blocks of {} requests and one request before them are {each} per protocol; a host that you do not own gets at \
-             most {}. Lower --blocks or --requests, or confirm with --i-own-this-host that you own it",
+             most {}. Lower --blocks or --requests, or confirm with {FLAG} that you may load it",
             args.blocks,
             args.requests,
             polite::REQUESTS
@@ -92,7 +123,7 @@ fn be_polite(args: &ProbeArgs) -> Result {
 }
 
 /// The probe as a study, so that it shares the plan and the statistics of studies.
-fn plan(args: &ProbeArgs, protocols: &[Protocol]) -> Result<(Study, Plan)> {
+fn plan(args: &ProbeArgs, protocols: &[Protocol], is_limited: bool) -> Result<(Study, Plan)> {
     let tokens: Vec<_> = protocols.iter().map(|protocol| format!("\"{protocol}\"")).collect();
     let text = format!(
         r#"name = "probe"
@@ -120,7 +151,7 @@ max = {blocks}
     );
     let study = wirelab_plan::parse(&text, "the probe").map_err(Failure::input)?;
     let (mut plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
-    if !args.i_own_this_host {
+    if is_limited {
         // A/A twins would double the requests of the baseline. They come after all other cells, so cell numbers stay
         // valid.
         plan.cells.retain(|cell| cell.twin_of.is_none());
@@ -181,6 +212,7 @@ fn described(target: &Target, protocol: Protocol, head: &Head) -> Discovery {
 /// Analyzes the protocols that work; a failed protocol would leave every block incomplete.
 fn analyse(
     args: &ProbeArgs,
+    is_limited: bool,
     discovery: Discovery,
     (study, plan): (Study, Plan),
     records: Vec<TrialRecord>,
@@ -191,7 +223,7 @@ fn analyse(
     let (study, plan, records) = if failed.is_empty() || working.is_empty() {
         (study, plan, records)
     } else {
-        let (study, mut reduced) = self::plan(args, &working)?;
+        let (study, mut reduced) = self::plan(args, &working, is_limited)?;
         let records = trials::renumber(records, &plan, &reduced);
         if working[0] != args.protocols[0] {
             // The measured twins repeat another baseline.
@@ -201,11 +233,11 @@ fn analyse(
         (study, reduced, records)
     };
     let analysis = wirelab_stats::analyse(&study, &plan, &records, &metrics, Moment::Ended);
-    Ok(Finding { discovery, study, plan, analysis, failed })
+    Ok(Finding { is_limited, discovery, study, plan, analysis, failed })
 }
 
 fn show_json(args: &ProbeArgs, target: &Target, finding: &Finding) -> Result {
-    let Finding { discovery, study, plan, analysis, failed } = finding;
+    let Finding { discovery, study, plan, analysis, failed, .. } = finding;
     print_json(&json!({
         "url": target.url.as_str(),
         "address": target.socket(),

@@ -4,13 +4,20 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, closed_port, interrupt};
-use wirelab_testkit::{Said, Skip, run, said, skip, wirelab};
+use wirelab_model::protocol::Protocol;
+use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, Serve, closed_port, interrupt, serve};
+use wirelab_testkit::{FOREIGN, Said, Skip, enter_foreign_network, run, said, skip, wirelab};
 
 #[track_caller]
 fn probe(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
     let url = format!("https://localhost:{port}{path}");
     run(place.folder(), &[&["probe", &url, "--ca", "ca.pem"], args].concat())
+}
+
+/// Probes a server in the network of [`enter_foreign_network`].
+#[track_caller]
+fn probe_foreign(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
+    probe(place, port, path, &[&["--connect-to", &FOREIGN.to_string()], args].concat())
 }
 
 fn json(said: &Said) -> Value {
@@ -57,12 +64,15 @@ fn the_users_host_is_compared_over_both_transports_with_a_noise_floor() {
 
 #[test]
 fn a_stranger_is_sent_no_more_than_announced_and_one_request_at_a_time() {
+    if !enter_foreign_network() {
+        return;
+    }
     let place = Place::new();
     let alt_svc = Conduct::response("200 OK", "server: test\r\nalt-svc: h3=\":443\"; ma=86400, h2=\"other:8443\"\r\n");
-    let server = Hostile::secure(&place, "good", Conduct::Answer(alt_svc));
+    let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", Conduct::Answer(alt_svc));
     let began = Instant::now();
-    let said =
-        probe(&place, server.port, "/", &["--protocols", "h1", "--blocks", "2", "--requests", "3"]).with_status(0);
+    let args = ["--protocols", "h1", "--blocks", "2", "--requests", "3"];
+    let said = probe_foreign(&place, server.port, "/", &args).with_status(0);
     let took = began.elapsed();
     assert_eq!(server.heads().len(), 2 * 3 + 1);
     assert_eq!(server.most_at_once(), 1);
@@ -88,10 +98,13 @@ fn a_stranger_is_sent_no_more_than_announced_and_one_request_at_a_time() {
 
 #[test]
 fn a_stranger_gets_no_twins_and_no_check_requests() {
+    if !enter_foreign_network() {
+        return;
+    }
     let place = Place::new();
-    let (tcp, udp) = Builtin::side_by_side(&place);
-    let said =
-        probe(&place, tcp.port, "/bytes/100", &["--protocols", "h1,h3", "--blocks", "2", "--json"]).with_status(0);
+    let (tcp, udp) = Builtin::side_by_side_with(&place, Serve { address: FOREIGN, ..serve(Protocol::H1) });
+    let args = ["--protocols", "h1,h3", "--blocks", "2", "--json"];
+    let said = probe_foreign(&place, tcp.port, "/bytes/100", &args).with_status(0);
     let found = json(&said);
     assert_eq!(found["cells"].as_array().unwrap().len(), 4);
     assert_eq!(found["analysis"]["complete_blocks"], 2);
@@ -102,11 +115,40 @@ fn a_stranger_gets_no_twins_and_no_check_requests() {
 
 #[test]
 fn more_than_is_polite_is_refused_before_anything_is_sent() {
+    if !enter_foreign_network() {
+        return;
+    }
     let place = Place::new();
-    let server = Hostile::secure(&place, "good", Conduct::ok());
-    let said = probe(&place, server.port, "/", &["--blocks", "15"]).with_status(2);
-    said.complains(&["31 per protocol", "at most 30", "--i-own-this-host"]);
+    let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", Conduct::ok());
+    let said = probe_foreign(&place, server.port, "/", &["--blocks", "15"]).with_status(2);
+    said.complains(&["31 per protocol", "at most 30", "--i-may-load-these-hosts"]);
     assert!(server.heads().is_empty());
+}
+
+#[test]
+fn the_limits_hold_over_all_commands_of_a_user() {
+    if !enter_foreign_network() {
+        return;
+    }
+    let place = Place::new();
+    let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", Conduct::ok());
+    let args = ["--protocols", "h1", "--blocks", "1", "--requests", "9"];
+    for _ in 0..3 {
+        probe_foreign(&place, server.port, "/", &args).with_status(0);
+    }
+    let said = probe_foreign(&place, server.port, "/", &args).with_status(2);
+    said.complains(&["localhost got 30 requests of h1", "10 more", "in 60 min", "--i-may-load-these-hosts"]);
+    assert_eq!(server.heads().len(), 30);
+    // The user is free to say otherwise.
+    probe_foreign(&place, server.port, "/", &[&args[..], &["--i-may-load-these-hosts"]].concat()).with_status(0);
+
+    // A load is for hosts of one's own.
+    let url = format!("https://localhost:{}/", server.port);
+    let load = ["load", &url, "--ca", "ca.pem", "--connect-to", &FOREIGN.to_string(), "--protocol", "h1", "-n", "5"];
+    let before = server.heads().len();
+    run(place.folder(), &load).with_status(2).complains(&["203.0.113.7", "--i-may-load-these-hosts", "wirelab probe"]);
+    assert_eq!(server.heads().len(), before);
+    run(place.folder(), &[&load[..], &["--i-may-load-these-hosts"]].concat()).with_status(0);
 }
 
 #[test]

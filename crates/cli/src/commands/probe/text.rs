@@ -22,7 +22,7 @@ const CONNECTED: &str = "connected_median";
 
 /// The complete result.
 pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
-    let Finding { discovery, study, plan, analysis, failed } = finding;
+    let Finding { discovery, study, plan, analysis, failed, .. } = finding;
     let mut text = String::new();
     let asked = discovery.protocol.title();
     let _ = writeln!(text, "{} at {}, status {} over {asked}", target.url, target.socket(), discovery.status);
@@ -71,8 +71,11 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
         }
     }
     text.push('\n');
-    if !args.i_own_this_host {
-        text.push_str("The noise floor is not measured, because it needs a second series of requests. --i-own-this-host measures it.\n");
+    if finding.is_limited {
+        text.push_str(
+            "The noise floor is not measured, because it needs a second series of requests. --i-may-load-these-hosts \
+             measures it.\n",
+        );
     }
     for warning in &analysis.warnings {
         let _ = writeln!(text, "! {}", warning.meaning());

@@ -13,7 +13,6 @@ use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Plan, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
-use wirelab_plan::polite;
 use wirelab_run::{Blocks, Counter, Pace, each_block};
 
 use crate::args::ProbeArgs;
@@ -32,8 +31,8 @@ pub struct Measured {
 }
 
 /// Runs the blocks of the plan until all are done or `stop` is set.
-pub fn measure(args: &ProbeArgs, requests: &Requests, plan: &Plan, stop: &AtomicBool) -> Measured {
-    let interval = if args.i_own_this_host { Duration::ZERO } else { polite::INTERVAL };
+/// `interval` is the minimum between two requests.
+pub fn measure(args: &ProbeArgs, requests: &Requests, plan: &Plan, interval: Duration, stop: &AtomicBool) -> Measured {
     let mut pace = Pace::new(interval);
     pace.rest();
     let mut trials = Trials {
