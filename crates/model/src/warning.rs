@@ -183,6 +183,8 @@ pub enum Warning {
         /// Processors.
         cores: u32,
     },
+    /// The built-in endpoints were compiled without optimisation.
+    NotOptimised,
     /// The run was resumed under different conditions (`wirelab resume --force`).
     ConditionsChanged {
         /// The changes, each as a phrase with both values.
@@ -350,6 +352,9 @@ impl Warning {
                     "The load average was {load:.1} on {cores} processors at the start of the run: other work used the machine."
                 )
             }
+            Self::NotOptimised => {
+                "wirelab was compiled without optimisation: its built-in endpoints take several times the processor time of a release.".to_owned()
+            }
             Self::ConditionsChanged { what } => format!(
                 "The run was resumed under changed conditions: {}. Trials before and after the change are not comparable.",
                 what.join("; ")
@@ -461,6 +466,9 @@ impl Warning {
             }
             Self::CoreShared { .. } => "Use a machine with more cores, or set `cpus = \"shared\"`.",
             Self::BusyMachine { .. } => "Stop other work and run again.",
+            Self::NotOptimised => {
+                "Build with `make build`, without another `opt-level` in a configuration of cargo, and run again."
+            }
             Self::DamagedRecords { .. } => {
                 "Restore the journal from a copy, or repeat the lost trials with `wirelab resume`."
             }

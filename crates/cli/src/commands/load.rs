@@ -61,6 +61,7 @@ pub fn load(args: &LoadArgs) -> Result {
         return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
     }
     let spec = spec(args, &requests, protocol)?;
+    super::warn_if_not_optimised();
     let client = client(args.client, protocol)?;
     let stop = stop_flag()?;
     let unanswered = |refusal: Refusal| match stop.load(Ordering::Relaxed) {

@@ -19,3 +19,15 @@ pub mod reference;
 pub mod report;
 pub mod run;
 pub mod studies;
+
+use wirelab_model::warning::Warning;
+
+use crate::stderr;
+
+/// Warns of numbers that describe an unoptimised build.
+fn warn_if_not_optimised() {
+    if !wirelab_endpoint::OPTIMISED {
+        let warning = Warning::NotOptimised;
+        stderr::write_line(format_args!("! {} {}", warning.meaning(), warning.remedy()));
+    }
+}

@@ -65,6 +65,7 @@ pub fn probe(args: &ProbeArgs) -> Result {
         be_polite(args)?;
     }
     let (study, plan) = plan(args, &args.protocols, is_limited)?;
+    super::warn_if_not_optimised();
     if is_limited {
         visits::admit(&sent(args, target), FLAG)?;
     }

@@ -69,8 +69,11 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
     let (endpoints, browsers) = (wirelab_lab::endpoints::discover(&program()?), browsers::endpoints(&program()?));
     // An unknown lab is refused when it is opened.
     let lab = labs::find(&study.lab).ok();
-    let Resolved { study, plan, warnings, endpoints } =
+    let Resolved { study, plan, mut warnings, endpoints } =
         wirelab_run::resolve(study, endpoints, browsers, lab, args.i_may_load_these_hosts).map_err(Failure::input)?;
+    if !wirelab_endpoint::OPTIMISED {
+        warnings.push(Warning::NotOptimised);
+    }
     studies::warn_of_short_windows(&study, &plan);
     let expected = wirelab_plan::expected(&plan, study.planted, &earlier_trials(&args.out, &study.lab));
     if args.plan {
