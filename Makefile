@@ -25,8 +25,9 @@ build:
 	$(CARGO) build --release --locked -p wirelab
 	@deploy/strip.sh $(WIRELAB)
 
+# Without optimisation of our own crates. It changes nothing in the program, because these are the programs of unit tests.
 check: lint ## formatting, lints and unit tests: the inner loop of development
-	$(CARGO) test --release --locked --workspace --lib --bins
+	$(CARGO) test --config tests/unoptimised.toml --release --locked --workspace --lib --bins
 
 test: setup lint unit ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
@@ -105,8 +106,9 @@ bench-peers: build ## compare the load generator with h2load, wrk and oha (insta
 bench-engine: ## compare the load engine with wrk and h2load (BEFORE=PATH: and with an earlier build; some minutes)
 	tests/bench-engine.sh $(CASES)
 
-chart: quick ## the chart of the README, from a new quick run (update figures and date in README.md by hand)
-	docs/chart.py "$$(ls -t wirelab-runs/quick-*/report.html | head -1)" > docs/quick.svg.new
+chart: build ## the chart of the README, from the newest archived quick run (update figures and date in README.md by hand)
+	$(WIRELAB) report "$$(ls -d studies/quick/results/*/ | tail -1)" --format html > target/quick.html
+	docs/chart.py target/quick.html > docs/quick.svg.new
 	mv docs/quick.svg.new docs/quick.svg
 
 docs: build ## build the documentation as a web site in target/docs/book, with a gallery of reports (three minutes)
