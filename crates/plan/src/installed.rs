@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use wirelab_model::network::LINKERD;
 use wirelab_model::selector::Selector;
 use wirelab_model::settings::Settings;
@@ -28,7 +28,7 @@ pub fn only_installed(
         return Ok((study, Vec::new()));
     }
     let mut known: HashMap<String, Option<String>> = HashMap::new();
-    let mut lost: IndexMap<String, (Vec<String>, String)> = IndexMap::new();
+    let mut lost: IndexMap<String, (IndexSet<String>, String)> = IndexMap::new();
     for (name, factor) in &mut study.factors {
         let levels = factor::levels(name, factor).map_err(|error| error.at(steps!["factors", name]))?;
         let mut gone = Vec::new();
@@ -36,8 +36,8 @@ pub fn only_installed(
             for endpoint in named(&settings) {
                 let why = known.entry(endpoint.clone()).or_insert_with(|| missing(endpoint));
                 if let Some(why) = why {
-                    let (levels, _) = lost.entry(endpoint.clone()).or_insert_with(|| (Vec::new(), why.clone()));
-                    levels.push(format!("{name}={level}"));
+                    let (levels, _) = lost.entry(endpoint.clone()).or_insert_with(|| (IndexSet::new(), why.clone()));
+                    levels.insert(format!("{name}={level}"));
                     if *name == study.compare.factor && level == study.compare.baseline {
                         return Err(StudyError::new(format!(
                             "the baseline `{level}` needs the endpoint `{endpoint}`, which cannot be used: {why}; install it, \
@@ -68,8 +68,8 @@ pub fn only_installed(
         for endpoint in named(&adjustment.set) {
             let why = known.entry(endpoint.clone()).or_insert_with(|| missing(endpoint));
             if let Some(why) = why {
-                let (levels, _) = lost.entry(endpoint.clone()).or_insert_with(|| (Vec::new(), why.clone()));
-                levels.push(adjustment.cells.to_string());
+                let (levels, _) = lost.entry(endpoint.clone()).or_insert_with(|| (IndexSet::new(), why.clone()));
+                levels.insert(adjustment.cells.to_string());
                 is_lost = true;
             }
         }
@@ -77,7 +77,10 @@ pub fn only_installed(
             study.exclude.push(adjustment.cells);
         }
     }
-    let warnings = lost.into_iter().map(|(endpoint, (levels, why))| Warning::EndpointMissing { endpoint, levels, why });
+    let warnings = lost.into_iter().map(|(endpoint, (levels, why))| {
+        let levels = levels.into_iter().collect();
+        Warning::EndpointMissing { endpoint, levels, why }
+    });
     Ok((study, warnings.collect()))
 }
 
@@ -146,6 +149,13 @@ mod tests {
         assert_eq!(reduced(STUDY, &["right"]).unwrap().0, ["own", "other"]);
         let (levels, warnings, _) = reduced(STUDY, &[]).unwrap();
         assert_eq!((levels.len(), warnings.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_level_is_named_once_if_both_of_its_sides_are_missing() {
+        let (_, warnings, _) = reduced(&STUDY.replace("\"right\"", "\"left\""), &["left"]).unwrap();
+        let [Warning::EndpointMissing { levels, .. }] = &warnings[..] else { panic!("{warnings:?}") };
+        assert_eq!(levels[..], ["implementation=one", "implementation=other"]);
     }
 
     #[test]
