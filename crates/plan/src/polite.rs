@@ -30,7 +30,7 @@ pub const LOAD_INTERVAL: Duration = Duration::from_secs(5);
 #[must_use]
 pub fn excess(plan: &Plan) -> Option<String> {
     for (cell, _) in foreign(plan) {
-        if let Some(why) = too_fast(&cell.job) {
+        if let Some(why) = too_fast(&cell.job).or_else(|| unlimited(&cell.job)) {
             return Some(format!("the cell `{}` {why}", cell.label()));
         }
     }
@@ -77,9 +77,6 @@ pub fn remove_twins(plan: &mut Plan) {
 
 /// Why a trial's requests are too frequent, or `None`.
 fn too_fast(job: &Job) -> Option<String> {
-    let Extent::Requests(_) = job.load.extent else {
-        return Some("lasts a time and not a number of requests; set `requests`".to_owned());
-    };
     let least = Duration::from_nanos(match job.load.schedule {
         Schedule::Open { .. } => {
             return Some("has an open loop, which does not wait for responses; use `pause`".to_owned());
@@ -98,6 +95,12 @@ fn too_fast(job: &Job) -> Option<String> {
         return Some(format!("pauses for {least:?} between requests; a host that is not yours gets {INTERVAL:?}"));
     }
     warm_up(job)
+}
+
+/// Why a trial's number of requests is unknown, or `None`.
+fn unlimited(job: &Job) -> Option<String> {
+    let why = "lasts a time and not a number of requests; set `requests`";
+    (!matches!(job.load.extent, Extent::Requests(_))).then(|| why.to_owned())
 }
 
 fn warm_up(job: &Job) -> Option<String> {
