@@ -211,7 +211,7 @@ fn the_rights_that_are_printed_are_enough(cluster: &Cluster) {
     let with = |args: &[&str]| said(wirelab(folder.path(), args).env("KUBECONFIG", &config).output().unwrap());
     let doctor = || {
         let findings: Vec<Value> = serde_json::from_str(&with(&["doctor", "--json"]).with_status(0).out).unwrap();
-        findings.into_iter().find(|one| one["what"].as_str().unwrap().starts_with("a cluster")).unwrap()
+        findings.into_iter().find(|one| one["what"].as_str().unwrap().starts_with("cluster ")).unwrap()
     };
     let quick = ["run", "quick", "--preset", "smoke", "--lab", "kubernetes", "--quiet"];
     let sets = ["--set", "congestion=reno", "--set", "blocks.max=1", "--set", "blocks.min=1"];
