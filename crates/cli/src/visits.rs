@@ -5,8 +5,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use jiff::{SignedDuration, Timestamp, Unit, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
+use wirelab_lab::endpoints::of_user;
+use wirelab_model::protocol::Protocol;
 use wirelab_plan::polite;
 
 use crate::failure::{Failure, Result};
@@ -14,21 +16,34 @@ use crate::failure::{Failure, Result};
 /// Time after which a visit no longer counts.
 const MEMORY: SignedDuration = SignedDuration::from_hours(1);
 
-/// Requests or page loads that a command is about to send to a host.
+/// The option that lifts the limits.
+pub const FLAG: &str = "--i-may-load-these-hosts";
+
+/// A host, and what it is sent. Each has a limit of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Aim {
     /// The host of the URL.
     pub host: String,
-    /// The protocol's token, or [`PAGES`].
-    pub what: String,
+    /// What it is sent.
+    pub what: What,
 }
 
-/// [`Aim::what`] of page loads. The limit of page loads is over all protocols.
-pub const PAGES: &str = "pages";
+/// What a host is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Page loads, over all protocols.
+    Pages,
+    /// Requests of this protocol.
+    Requests(Protocol),
+}
 
 impl Aim {
     fn limit(&self) -> u64 {
-        if self.what == PAGES { polite::LOADS.into() } else { polite::REQUESTS }
+        match self.what {
+            What::Pages => polite::LOADS.into(),
+            What::Requests(_) => polite::REQUESTS,
+        }
     }
 }
 
@@ -42,31 +57,29 @@ struct Visit {
 }
 
 /// Records what a command is about to send to foreign hosts, or refuses it if a host would get more than the limit
-/// within an hour. `flag` is the option that lifts the limits.
-pub fn admit(planned: &BTreeMap<Aim, u64>, flag: &str) -> Result {
+/// within an hour.
+pub fn admit(planned: &BTreeMap<Aim, u64>) -> Result {
     if planned.is_empty() {
         return Ok(());
     }
     let unusable = |why: String| {
         Failure::failed(format!(
             "cannot remember what foreign hosts are sent: {why}. Set XDG_STATE_HOME to a folder that can be written, or \
-             confirm with {flag} that you may load the host"
+             confirm with {FLAG} that you may load the host"
         ))
     };
     let path = ledger().ok_or_else(|| unusable("neither XDG_STATE_HOME nor HOME is set".to_owned()))?;
     let now = Timestamp::now();
     match record(&path, planned, now) {
         Ok(None) => Ok(()),
-        Ok(Some(excess)) => Err(Failure::input(excess.message(now, flag))),
+        Ok(Some(excess)) => Err(Failure::input(excess.message(now))),
         Err(error) => Err(unusable(format!("{}: {error}", path.display()))),
     }
 }
 
 /// The user's ledger.
 fn ledger() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
-    Some(state.join("wirelab/visits.jsonl"))
+    Some(of_user("XDG_STATE_HOME", ".local/state")?.join("wirelab/visits.jsonl"))
 }
 
 /// Why a host may not be visited now.
@@ -75,20 +88,28 @@ struct Excess {
     aim: Aim,
     planned: u64,
     sent: u64,
-    /// The time from which the planned requests are within the limit.
-    next: Timestamp,
+    /// The time from which the planned requests are within the limit; `None` if they exceed it by themselves.
+    next: Option<Timestamp>,
 }
 
 impl Excess {
-    fn message(&self, now: Timestamp, flag: &str) -> String {
+    fn message(&self, now: Timestamp) -> String {
         let Self { aim, planned, sent, next } = self;
-        let what = if aim.what == PAGES { "page loads".to_owned() } else { format!("requests of {}", aim.what) };
-        let minutes = next.duration_since(now).as_secs() / 60 + 1;
-        let clock = next.to_zoned(TimeZone::system()).round(Unit::Second);
-        let clock = clock.map_or_else(|_| next.to_string(), |at| at.strftime("%H:%M:%S").to_string());
+        let what = match aim.what {
+            What::Pages => "page loads".to_owned(),
+            What::Requests(protocol) => format!("requests of {}", protocol.title()),
+        };
+        let when = next.map_or_else(
+            || "Plan fewer".to_owned(),
+            |next| {
+                let minutes = next.duration_since(now).as_secs() / 60 + 1;
+                let clock = next.to_zoned(TimeZone::system());
+                format!("The next can go at {}, in {minutes} min", clock.strftime("%H:%M:%S"))
+            },
+        );
         format!(
             "{} got {sent} {what} from you within the last hour, and {planned} more exceed the {} that a host of another \
-             owner gets. The next can go at {clock}, in {minutes} min; or confirm with {flag} that you may load the host",
+             owner gets. {when}; or confirm with {FLAG} that you may load the host",
             aim.host,
             aim.limit()
         )
@@ -141,19 +162,21 @@ fn excess(visits: &[Visit], aim: &Aim, count: u64) -> Option<Excess> {
     let last = of_aim().find(|visit| {
         left = left.saturating_sub(visit.count);
         left == 0
-    })?;
-    Some(Excess { aim: aim.clone(), planned: count, sent, next: last.at + MEMORY })
+    });
+    Some(Excess { aim: aim.clone(), planned: count, sent, next: last.map(|visit| visit.at + MEMORY) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn aim(host: &str, what: &str) -> Aim {
-        Aim { host: host.to_owned(), what: what.to_owned() }
+    const H1: What = What::Requests(Protocol::H1);
+
+    fn aim(host: &str, what: What) -> Aim {
+        Aim { host: host.to_owned(), what }
     }
 
-    fn one(host: &str, what: &str, count: u64) -> BTreeMap<Aim, u64> {
+    fn one(host: &str, what: What, count: u64) -> BTreeMap<Aim, u64> {
         [(aim(host, what), count)].into()
     }
 
@@ -164,18 +187,27 @@ mod tests {
         let begin: Timestamp = "2026-05-04T10:00:00Z".parse().unwrap();
         let after = |minutes: i64| begin + SignedDuration::from_mins(minutes);
         let visit = |minutes, host, what, count| record(&path, &one(host, what, count), after(minutes)).unwrap();
-        assert_eq!(visit(0, "a.example", "h1", 20), None);
-        assert_eq!(visit(10, "a.example", "h1", 10), None);
-        let refused = visit(20, "a.example", "h1", 25).unwrap();
-        assert_eq!((refused.sent, refused.planned, refused.next), (30, 25, after(70)), "both visits are in the way");
-        let message = refused.message(after(20), "--flag");
-        assert!(message.contains("a.example got 30 requests of h1") && message.contains("in 51 min"), "{message}");
-        assert_eq!(visit(20, "a.example", "h1", 1).unwrap().next, after(60), "the first visit is in the way");
+        assert_eq!(visit(0, "a.example", H1, 20), None);
+        assert_eq!(visit(10, "a.example", H1, 10), None);
+        let refused = visit(20, "a.example", H1, 25).unwrap();
+        assert_eq!(
+            (refused.sent, refused.planned, refused.next),
+            (30, 25, Some(after(70))),
+            "both visits are in the way"
+        );
+        let message = refused.message(after(20));
+        assert!(
+            message.contains("a.example got 30 requests of HTTP/1.1") && message.contains("in 51 min"),
+            "{message}"
+        );
+        assert_eq!(visit(20, "a.example", H1, 1).unwrap().next, Some(after(60)), "the first visit is in the way");
+        assert_eq!(visit(20, "c.example", H1, 31).unwrap().next, None, "more than the limit is never admitted");
         // Other protocols, page loads and hosts have limits of their own.
-        for (host, what) in [("a.example", "h2"), ("a.example", PAGES), ("b.example", "h1")] {
-            assert_eq!(visit(20, host, what, 30), None, "{host} {what}");
+        for (host, what) in [("a.example", What::Requests(Protocol::H2)), ("a.example", What::Pages), ("b.example", H1)]
+        {
+            assert_eq!(visit(20, host, what, 30), None, "{host} {what:?}");
         }
-        assert_eq!(visit(60, "a.example", "h1", 20), None);
+        assert_eq!(visit(60, "a.example", H1, 20), None);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 5, "the first visit is forgotten");
     }
 
@@ -185,8 +217,8 @@ mod tests {
         let path = folder.path().join("visits.jsonl");
         let now = Timestamp::UNIX_EPOCH;
         std::fs::write(&path, "damaged\n").unwrap();
-        record(&path, &one("b.example", "h1", 30), now).unwrap();
-        let both = [(aim("a.example", "h1"), 2), (aim("b.example", "h1"), 2)].into();
+        record(&path, &one("b.example", H1, 30), now).unwrap();
+        let both = [(aim("a.example", H1), 2), (aim("b.example", H1), 2)].into();
         assert!(record(&path, &both, now).unwrap().is_some());
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
     }

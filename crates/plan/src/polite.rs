@@ -36,7 +36,7 @@ pub fn excess(plan: &Plan) -> Option<String> {
     }
     let ((host, protocol), requests) = requests(plan).into_iter().max_by_key(|(_, requests)| *requests)?;
     (requests > REQUESTS).then(|| {
-        let title = protocol.parse().map_or_else(|_| protocol.to_owned(), |known: Protocol| known.title().to_owned());
+        let title = protocol.title();
         format!(
             "{host} would be sent {requests} requests of {title} (those of each trial and one before, in every block, \
              A/A twins included), but a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` \
@@ -45,15 +45,15 @@ pub fn excess(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Maximum requests that a plan sends, by foreign host and token of the protocol. A trial that lasts a time has no
+/// Maximum requests that a plan sends, by foreign host and protocol. A trial that lasts a time has no
 /// maximum, and does not count.
 #[must_use]
-pub fn requests(plan: &Plan) -> BTreeMap<(&str, &str), u64> {
+pub fn requests(plan: &Plan) -> BTreeMap<(&str, Protocol), u64> {
     let mut sent: BTreeMap<_, u64> = BTreeMap::new();
     for (cell, site) in foreign(plan) {
         let Extent::Requests(requests) = cell.job.load.extent else { continue };
         let each = requests.saturating_add(1).saturating_mul(plan.max_blocks.into());
-        let of_host = sent.entry((site.host.as_str(), cell.job.protocol.token())).or_default();
+        let of_host = sent.entry((site.host.as_str(), cell.job.protocol)).or_default();
         *of_host = of_host.saturating_add(each);
     }
     sent

@@ -27,6 +27,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::requests::Requests;
 use crate::stderr;
+use crate::visits::FLAG;
 
 /// Number of requests that are sent once before the measurement, if there are several.
 const MOST_LOOKS: usize = 20;
@@ -50,7 +51,7 @@ pub fn load(args: &LoadArgs) -> Result {
     if !target.is_near() && !args.i_may_load_these_hosts {
         return Err(Failure::input(format!(
             "{} ({}) is not on this machine and in no private network. Nothing was sent. Confirm with \
-             --i-may-load-these-hosts that you may send load to it; `wirelab probe` measures it with few requests",
+             {FLAG} that you may send load to it; `wirelab probe` measures it with few requests",
             target.host, target.address
         )));
     }

@@ -31,7 +31,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::place::program;
 use crate::target::Target;
-use crate::visits::{self, Aim};
+use crate::visits::{self, Aim, FLAG, What};
 
 /// The protocols over which browsers load pages.
 const PROTOCOLS: [Protocol; 3] = [Protocol::H1, Protocol::H2, Protocol::H3];
@@ -56,7 +56,7 @@ pub fn page(args: &PageArgs) -> Result {
     let mut cells = cells(args, &targets, &browsers);
     let planned = if args.i_may_load_these_hosts { BTreeMap::new() } else { planned(args, &targets, &cells) };
     be_polite(&planned)?;
-    visits::admit(&planned, "--i-may-load-these-hosts")?;
+    visits::admit(&planned)?;
     let mut archive = args.har.as_deref().map(create).transpose()?;
     let mut saved = args.save.as_deref().map(create).transpose()?;
     logs::create(args)?;
@@ -188,7 +188,7 @@ fn planned(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> BTreeMap<Aim,
         let of_each = u64::from(args.loads) + u64::from(args.filmstrip.is_some());
         let saved = u64::from(args.save.is_some());
         let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(of_each).saturating_add(saved);
-        planned.insert(Aim { host: target.host.clone(), what: visits::PAGES.to_owned() }, loads);
+        planned.insert(Aim { host: target.host.clone(), what: What::Pages }, loads);
     }
     planned
 }
@@ -200,7 +200,7 @@ fn be_polite(planned: &BTreeMap<Aim, u64>) -> Result {
         None => Ok(()),
         Some((Aim { host, .. }, loads)) => Err(Failure::input(format!(
             "{host} would be loaded {loads} times over all browsers and versions; a host that is not yours gets at most {most} \
-             loads. Lower --loads, or say --i-may-load-these-hosts"
+             loads. Lower --loads, or say {FLAG}"
         ))),
     }
 }

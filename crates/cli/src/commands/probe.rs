@@ -28,16 +28,13 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::requests::Requests;
 use crate::target::Target;
-use crate::visits::{self, Aim};
+use crate::visits::{self, Aim, FLAG, What};
 
 /// The level with requests on a kept connection, which is opened before they are measured.
 const KEPT: &str = "kept";
 
 /// The level with a new connection for the request.
 const NEW: &str = "new";
-
-/// The option that lifts the limits.
-const FLAG: &str = "--i-may-load-these-hosts";
 
 /// The result of a probe.
 struct Finding {
@@ -61,13 +58,11 @@ pub fn probe(args: &ProbeArgs) -> Result {
         target.admit_tls(*protocol, &args.reach)?;
     }
     let is_limited = is_limited(args, target);
-    if is_limited {
-        be_polite(args)?;
-    }
     let (study, plan) = plan(args, &args.protocols, is_limited)?;
     super::warn_if_not_optimised();
     if is_limited {
-        visits::admit(&sent(args, target), FLAG)?;
+        be_polite(args)?;
+        visits::admit(&sent(args, target))?;
     }
     let stop = stop_flag()?;
     let interrupted = |what: &str| Failure::interrupted(format!("interrupted; {what}"));
@@ -104,7 +99,7 @@ const fn each(args: &ProbeArgs) -> u64 {
 
 /// What the probe sends at most.
 fn sent(args: &ProbeArgs, target: &Target) -> BTreeMap<Aim, u64> {
-    let aim = |protocol: &Protocol| Aim { host: target.host.clone(), what: protocol.token().to_owned() };
+    let aim = |protocol: &Protocol| Aim { host: target.host.clone(), what: What::Requests(*protocol) };
     args.protocols.iter().map(|protocol| (aim(protocol), each(args))).collect()
 }
 

@@ -22,7 +22,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_document, print_json};
 use crate::place::{newest, program};
 use crate::progress::Display;
-use crate::visits::{self, Aim};
+use crate::visits::{self, Aim, What};
 use crate::{labs, log, stderr};
 
 /// Makes a program the server of a study.
@@ -87,8 +87,9 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
     // A plan that exceeds the limits by itself is refused below, with the reason.
     if !args.i_may_load_these_hosts && polite::excess(&plan).is_none() {
         let aims = polite::requests(&plan).into_iter();
-        let aims = aims.map(|((host, what), count)| (Aim { host: host.to_owned(), what: what.to_owned() }, count));
-        visits::admit(&aims.collect(), "--i-may-load-these-hosts")?;
+        let aims = aims
+            .map(|((host, protocol), count)| (Aim { host: host.to_owned(), what: What::Requests(protocol) }, count));
+        visits::admit(&aims.collect())?;
     }
     let mut run = Run::create(Create {
         may_load: args.i_may_load_these_hosts,

@@ -14,6 +14,16 @@ fn probe(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
     run(place.folder(), &[&["probe", &url, "--ca", "ca.pem"], args].concat())
 }
 
+/// A server in a network of the test's own, with the address of another owner's host; `None` if the test is skipped.
+#[track_caller]
+fn foreign(conduct: Conduct) -> Option<(Place, Hostile)> {
+    enter_foreign_network().then(|| {
+        let place = Place::new();
+        let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", conduct);
+        (place, server)
+    })
+}
+
 /// Probes a server in the network of [`enter_foreign_network`].
 #[track_caller]
 fn probe_foreign(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
@@ -64,12 +74,8 @@ fn the_users_host_is_compared_over_both_transports_with_a_noise_floor() {
 
 #[test]
 fn a_stranger_is_sent_no_more_than_announced_and_one_request_at_a_time() {
-    if !enter_foreign_network() {
-        return;
-    }
-    let place = Place::new();
     let alt_svc = Conduct::response("200 OK", "server: test\r\nalt-svc: h3=\":443\"; ma=86400, h2=\"other:8443\"\r\n");
-    let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", Conduct::Answer(alt_svc));
+    let Some((place, server)) = foreign(Conduct::Answer(alt_svc)) else { return };
     let began = Instant::now();
     let args = ["--protocols", "h1", "--blocks", "2", "--requests", "3"];
     let said = probe_foreign(&place, server.port, "/", &args).with_status(0);
@@ -115,11 +121,7 @@ fn a_stranger_gets_no_twins_and_no_check_requests() {
 
 #[test]
 fn more_than_is_polite_is_refused_before_anything_is_sent() {
-    if !enter_foreign_network() {
-        return;
-    }
-    let place = Place::new();
-    let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", Conduct::ok());
+    let Some((place, server)) = foreign(Conduct::ok()) else { return };
     let said = probe_foreign(&place, server.port, "/", &["--blocks", "15"]).with_status(2);
     said.complains(&["31 per protocol", "at most 30", "--i-may-load-these-hosts"]);
     assert!(server.heads().is_empty());
@@ -127,17 +129,13 @@ fn more_than_is_polite_is_refused_before_anything_is_sent() {
 
 #[test]
 fn the_limits_hold_over_all_commands_of_a_user() {
-    if !enter_foreign_network() {
-        return;
-    }
-    let place = Place::new();
-    let server = Hostile::secure_at(&place, &FOREIGN.to_string(), "good", Conduct::ok());
+    let Some((place, server)) = foreign(Conduct::ok()) else { return };
     let args = ["--protocols", "h1", "--blocks", "1", "--requests", "9"];
     for _ in 0..3 {
         probe_foreign(&place, server.port, "/", &args).with_status(0);
     }
     let said = probe_foreign(&place, server.port, "/", &args).with_status(2);
-    said.complains(&["localhost got 30 requests of h1", "10 more", "in 60 min", "--i-may-load-these-hosts"]);
+    said.complains(&["localhost got 30 requests of HTTP/1.1", "10 more", "in 60 min", "--i-may-load-these-hosts"]);
     assert_eq!(server.heads().len(), 30);
     // The user is free to say otherwise.
     probe_foreign(&place, server.port, "/", &[&args[..], &["--i-may-load-these-hosts"]].concat()).with_status(0);

@@ -172,7 +172,8 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// A folder of this user: that of the variable, or this one in the home folder (XDG Base Directory Specification).
-fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
 }
