@@ -29,7 +29,8 @@ use super::{MixArgs, RequestArgs, ShowArgs};
   wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
 
 Latency counts from the intended start of each request, so stalls of the server are included (no coordinated omission).
-Send load only to servers that you own; other hosts than near ones need --i-may-load-these-hosts. docs/load-and-probe.md describes the measurement and the output of --json.")]
+Send load only to servers that you own. A host outside this machine and private networks needs
+--i-may-load-these-hosts. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://; several URLs of one server share the load
     #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets", "har"], conflicts_with_all = ["curl", "targets", "har"])]
