@@ -50,9 +50,9 @@ pub fn load(args: &LoadArgs) -> Result {
     let target = &requests.target;
     if !target.is_near() && !args.i_may_load_these_hosts {
         return Err(Failure::input(format!(
-            "{} ({}) is not on this machine and in no private network. Nothing was sent. Confirm with \
-             {FLAG} that you may send load to it; `wirelab probe` measures it with few requests",
-            target.host, target.address
+            "{} is neither on this machine nor in a private network. Nothing was sent. Confirm with {FLAG} that you may \
+             send load to {}; `wirelab probe` measures it with few requests",
+            target.address, target.host
         )));
     }
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
