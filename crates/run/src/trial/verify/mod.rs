@@ -41,8 +41,41 @@ const CLOCK_SLACK: Duration = Duration::from_millis(1);
 /// processor.
 const HANDOVER: Duration = Duration::from_millis(5);
 
-/// Upper bound of the delays of two processes, if they are unknown; a tenth of the time is added.
+/// Upper bound of unknown delays, for any number of clients; a tenth of the time is added.
 const COARSE_GAP: Duration = Duration::from_secs(1);
+
+/// What each client adds to that bound: their processes may share a processor, and one `run` reads what all say.
+const COARSE_GAP_PER_CLIENT: Duration = Duration::from_millis(10);
+
+/// How long the processes of a client and of `run` may have been delayed between `go` and `end`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Delays {
+    /// They waited for a processor, or were idle, for this time.
+    Measured(Duration),
+    /// Unknown, or `run` did other work before it read `end`.
+    Unknown {
+        /// Clients that measure at the same time.
+        clients: usize,
+    },
+}
+
+impl Delays {
+    /// The measured delay, if it is known.
+    pub(crate) fn of(waited: Option<Duration>, clients: usize) -> Self {
+        waited.map_or(Self::Unknown { clients }, Self::Measured)
+    }
+
+    /// The longest time by which a correct window may be shorter than `passed`.
+    fn longest_gap(self, passed: Duration) -> Duration {
+        match self {
+            Self::Measured(waited) => HANDOVER + waited,
+            Self::Unknown { clients } => {
+                let clients = u32::try_from(clients).unwrap_or(u32::MAX);
+                COARSE_GAP + passed / 10 + COARSE_GAP_PER_CLIENT.saturating_mul(clients)
+            }
+        }
+    }
+}
 
 /// Checks that the negotiated protocol is the cell's.
 pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked<()> {
@@ -78,11 +111,10 @@ pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -
     Ok(())
 }
 
-/// Checks the client's window against the time between sending `go` and reading `end`. `waited` is the time that both
-/// processes waited for a processor meanwhile; `None` if it is unknown, or `run` did other work before it read `end`.
-pub(crate) fn window(window_ns: u64, passed: Duration, waited: Option<Duration>) -> Checked<()> {
+/// Checks the client's window against the time between sending `go` and reading `end`.
+pub(crate) fn window(window_ns: u64, passed: Duration, delays: Delays) -> Checked<()> {
     let window = Duration::from_nanos(window_ns);
-    let longest_gap = waited.map_or(COARSE_GAP + passed / 10, |waited| HANDOVER + waited);
+    let longest_gap = delays.longest_gap(passed);
     let passed_ns = passed.as_nanos() as u64;
     if window > passed + CLOCK_SLACK {
         Err(client(Violation::WindowTooLong { window_ns, passed_ns }))

@@ -140,20 +140,24 @@ fn effective_settings_must_match_the_requested_ones() {
 #[test]
 fn a_window_that_disagrees_with_the_time_that_passed_is_refused() {
     let passed = Duration::from_secs(10);
-    let quiet = Some(Duration::from_millis(20));
+    let quiet = Delays::Measured(Duration::from_millis(20));
     assert!(window(9_990_000_000, passed, quiet).is_ok());
     assert!(window(10_000_500_000, passed, quiet).is_ok());
     assert!(window(10_002_000_000, passed, quiet).is_err());
     assert!(window(9_970_000_000, passed, quiet).is_err());
     // Unknown delays need a wide margin.
-    assert!(window(8_100_000_000, passed, None).is_ok());
-    assert!(window(7_000_000_000, passed, None).is_err());
+    let one = Delays::Unknown { clients: 1 };
+    assert!(window(8_100_000_000, passed, one).is_ok());
+    assert!(window(7_000_000_000, passed, one).is_err());
+    // It is wider for a crowd.
+    assert!(window(7_100_000_000, passed, Delays::Unknown { clients: 100 }).is_ok());
+    assert!(window(6_900_000_000, passed, Delays::Unknown { clients: 100 }).is_err());
 }
 
 #[test]
 fn a_window_of_200_ms_reported_5_percent_short_is_refused_and_the_reason_has_the_numbers() {
     let Err(Outcome::Failed { blame: Blame::Client, reason }) =
-        window(190_000_000, Duration::from_millis(200), Some(Duration::from_millis(1)))
+        window(190_000_000, Duration::from_millis(200), Delays::Measured(Duration::from_millis(1)))
     else {
         panic!("it is accepted")
     };

@@ -12,7 +12,7 @@ use wirelab_model::reason::Attempt;
 
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::run_queue::RunQueue;
-use crate::trial::verify;
+use crate::trial::verify::{self, Delays};
 
 /// Interval at which a thread checks whether to stop waiting.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -127,7 +127,8 @@ fn gather(
             Ok(Event::End { window_ns }) => {
                 if has_clock {
                     let passed = read_at.saturating_sub(sent_at);
-                    verify::window(window_ns, passed, waited).map_err(TrialAbort::Outcome)?;
+                    let delays = Delays::of(waited, portions.len());
+                    verify::window(window_ns, passed, delays).map_err(TrialAbort::Outcome)?;
                 }
                 let told_ns = sent_at.as_nanos() as u64;
                 let begun_ns = (read_at.as_nanos() as u64).saturating_sub(window_ns).max(told_ns);

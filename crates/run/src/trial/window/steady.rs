@@ -10,7 +10,7 @@ use wirelab_model::spec::{Pause, Schedule};
 use crate::trial::context::TrialContext;
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::run_queue::RunQueue;
-use crate::trial::verify;
+use crate::trial::verify::{self, Delays};
 
 impl TrialContext<'_> {
     /// Runs the measurement of the only client; returns the length of its window in nanoseconds.
@@ -31,7 +31,7 @@ impl TrialContext<'_> {
                 if client.has_clock() {
                     let waited = run_queue.and_then(|run_queue| run_queue.waited());
                     let waited = waited.zip(longest_idle(job)).map(|(waited, idle)| waited + idle);
-                    verify::window(window_ns, passed, waited).map_err(TrialAbort::Outcome)?;
+                    verify::window(window_ns, passed, Delays::of(waited, 1)).map_err(TrialAbort::Outcome)?;
                 }
                 Ok(window_ns)
             }

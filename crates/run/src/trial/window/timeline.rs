@@ -21,7 +21,7 @@ use crate::exporter::TrialExporter;
 use crate::limits::Limits;
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::membership::Membership;
-use crate::trial::verify;
+use crate::trial::verify::{self, Delays};
 
 /// Interval between queries of the servers' request counters.
 const COUNT_INTERVAL: Duration = Duration::from_millis(100);
@@ -266,7 +266,8 @@ impl TimelineRun<'_> {
         if handle.has_clock() {
             let passed = Duration::from_nanos(clock.now() - client.from_ns);
             // Actions delay the reading of `end`.
-            verify::window(*window_ns, passed, None).map_err(TrialAbort::Outcome)?;
+            let delays = Delays::Unknown { clients: self.clients.len() };
+            verify::window(*window_ns, passed, delays).map_err(TrialAbort::Outcome)?;
         }
         Ok(())
     }
