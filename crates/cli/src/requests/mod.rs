@@ -181,7 +181,7 @@ fn of_paths(paths: &[String], weights: &[u32]) -> Result<Vec<WrittenRequest>> {
 /// The requests of a command line of curl, of a file of targets or of an archive; `None` without these options.
 fn of_other_tools(mix: &MixArgs) -> Result<Option<Vec<Found>>> {
     match (&mix.curl, &mix.targets, &mix.har) {
-        (Some(command), ..) => Ok(Some(vec![curl::parse(command).map_err(Failure::input)?])),
+        (Some(command), ..) => Ok(Some(vec![curl::parse(command)?])),
         (None, Some(path), _) => targets::parse(&text(path)?, path).map(Some),
         (None, None, Some(path)) => har::parse(&text(path)?, path).map(Some),
         (None, None, None) => Ok(None),
