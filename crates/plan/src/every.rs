@@ -23,8 +23,12 @@ pub struct Candidate {
     /// Endpoint name.
     pub name: String,
     /// Description from the endpoint itself, or the reason why it cannot be used.
-    pub description: Result<Description, String>,
+    pub description: Result<Description, Unusable>,
 }
+
+/// Why an endpoint cannot be used, in words for warnings and errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable(pub String);
 
 /// Whether this level is the placeholder `installed` of an endpoint factor.
 pub(crate) fn stands_for_all(factor: &str, level: &str) -> bool {
@@ -100,7 +104,7 @@ pub fn with_installed(
     let broken = found.into_iter().filter(|one| !usable.contains(&one.name));
     let warnings = broken.filter_map(|one| {
         let levels = expanded.iter().map(|name| format!("{name}={}", one.name)).collect();
-        Some(Warning::EndpointMissing { why: one.description.err()?, endpoint: one.name, levels })
+        Some(Warning::EndpointMissing { why: one.description.err()?.0, endpoint: one.name, levels })
     });
     Ok((study, warnings.collect()))
 }
@@ -135,7 +139,7 @@ fn none_installed(what: &str, protocols: &Protocols, found: &[Candidate]) -> Stu
     let mut tokens: Vec<_> = protocols.0.iter().map(|(protocol, _)| protocol.token()).collect();
     tokens.dedup();
     let broken: Vec<_> =
-        found.iter().filter_map(|one| one.description.as_ref().err()).map(|why| format!("; {why}")).collect();
+        found.iter().filter_map(|one| one.description.as_ref().err()).map(|Unusable(why)| format!("; {why}")).collect();
     const SHOWN: usize = 3;
     let rest = broken.len().saturating_sub(SHOWN);
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };

@@ -42,8 +42,8 @@ fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate 
 /// `both` has every protocol, `web` serves HTTP/2 only, `raw` has neither, `gone` cannot be used.
 fn found() -> Vec<Candidate> {
     use Protocol::{H2, H3, Tcp};
-    let gone = Candidate { name: "gone".to_owned(), description: Err("no gone here".to_owned()) };
-    let hidden = Candidate { name: "web".to_owned(), description: Err("another one is hidden".to_owned()) };
+    let gone = Candidate { name: "gone".to_owned(), description: Err(Unusable("no gone here".to_owned())) };
+    let hidden = Candidate { name: "web".to_owned(), description: Err(Unusable("another one is hidden".to_owned())) };
     vec![
         hidden,
         candidate("builtin", &[H2, H3], &[H2, H3]),

@@ -71,7 +71,7 @@ pub use bounds::{BareBound, check_bounds, known_statement, require};
 pub use builtin::{Builtin, builtin, find};
 pub use duration::{EarlierTrial, Expected, expected};
 pub use error::StudyError;
-pub use every::{Candidate, INSTALLED, takes_installed, with_installed};
+pub use every::{Candidate, INSTALLED, Unusable, takes_installed, with_installed};
 pub use installed::only_installed;
 pub use job::job;
 pub use limits::{MAX_CELLS, MAX_TEXT};

@@ -5,7 +5,7 @@ use wirelab_lab::{LabError, Role, refuses_unknown_protocol};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{self, Description, Endpoint};
 use wirelab_model::protocol::Protocol;
-use wirelab_plan::Candidate;
+use wirelab_plan::{Candidate, Unusable};
 
 /// Every endpoint found but the load engine, which is an instrument: studies name it where they use it. In a lab that
 /// starts no endpoint, all of them support every protocol.
@@ -13,7 +13,7 @@ pub fn candidates(found: &[Found], starts_endpoints: bool) -> Vec<Candidate> {
     let candidate = |found: &Found| {
         let described =
             found.endpoint.clone().and_then(|one| if starts_endpoints { honest(&one) } else { Ok(imagined(&one)) });
-        Candidate { name: found.name.clone(), description: described.map_err(|error| error.to_string()) }
+        Candidate { name: found.name.clone(), description: described.map_err(|error| Unusable(error.to_string())) }
     };
     found.iter().filter(|found| found.name != ENGINE).map(candidate).collect()
 }
