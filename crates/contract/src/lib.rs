@@ -14,6 +14,7 @@ pub mod mix;
 pub mod page;
 pub mod pattern;
 pub mod protocol;
+pub mod relocate;
 pub mod sample;
 pub mod spec;
 pub mod transport;

@@ -42,6 +42,6 @@ pub mod visible;
 pub mod warning;
 
 pub use wirelab_contract::{
-    CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, is_unknown, mix, pattern, protocol, sample, spec,
-    transport,
+    CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, is_unknown, mix, pattern, protocol, relocate,
+    sample, spec, transport,
 };
