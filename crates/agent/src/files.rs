@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
+use wirelab_model::relocate::below;
 use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec};
 
 use wirelab_lab::{LabError, Role};
@@ -99,17 +100,12 @@ fn read<T: DeserializeOwned>(spec: &Path) -> Result<T, LabError> {
     serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
 }
 
-/// Packs files and folders under their absolute paths. With `optional`, missing paths are left out.
-pub(crate) fn pack(paths: &[PathBuf], folders: &[PathBuf], optional: bool) -> io::Result<Vec<u8>> {
+/// Packs files and folders under their absolute paths.
+pub(crate) fn pack(paths: &[PathBuf], folders: &[PathBuf]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for path in paths {
-        let name = relative(path);
-        match fs::metadata(path) {
-            Ok(about) if about.is_dir() => archive.append_dir_all(name, path)?,
-            Ok(_) => archive.append_path_with_name(path, name)?,
-            Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-        }
+        append(&mut archive, path, path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
     }
     for folder in folders {
         archive.append_dir(relative(folder), folder)?;
@@ -117,8 +113,31 @@ pub(crate) fn pack(paths: &[PathBuf], folders: &[PathBuf], optional: bool) -> io
     archive.into_inner()
 }
 
+/// Packs the existing ones of these files and folders, which are below `root` and lose it in the archive.
+pub(crate) fn pack_below(root: &Path, paths: &[PathBuf]) -> io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for path in paths {
+        match append(&mut archive, path, &below(root, path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
+            }
+            _ => {}
+        }
+    }
+    archive.into_inner()
+}
+
+/// Appends a file or folder under its absolute path; `here` is where it is.
+fn append(archive: &mut tar::Builder<Vec<u8>>, path: &Path, here: &Path) -> io::Result<()> {
+    match fs::metadata(here)?.is_dir() {
+        true => archive.append_dir_all(relative(path), here),
+        false => archive.append_path_with_name(here, relative(path)),
+    }
+}
+
 /// Unpacks an archive below `root`. Files keep their modes, because some are secret.
 pub(crate) fn unpack(archive: impl Read, root: &Path) -> io::Result<()> {
+    fs::create_dir_all(root)?;
     let mut archive = tar::Archive::new(archive);
     archive.set_preserve_permissions(true);
     archive.set_preserve_mtime(false);
@@ -174,7 +193,7 @@ mod tests {
         fs::write(documents.join("1.bin"), "x").unwrap();
         let empty = here.path().join("qlog");
         fs::create_dir(&empty).unwrap();
-        let archive = pack(&[key.clone(), documents.clone()], slice::from_ref(&empty), false).unwrap();
+        let archive = pack(&[key.clone(), documents.clone()], slice::from_ref(&empty)).unwrap();
         // A second transfer changes nothing.
         for _ in 0..2 {
             unpack(&archive[..], there.path()).unwrap();
@@ -205,8 +224,10 @@ mod tests {
     #[test]
     fn a_missing_file_is_named_unless_it_may_be_missing() {
         let missing = [PathBuf::from("/nowhere/at/all")];
-        assert!(pack(&missing, &[], false).unwrap_err().to_string().contains("/nowhere/at/all"));
-        assert!(tar::Archive::new(&pack(&missing, &[], true).unwrap()[..]).entries().unwrap().next().is_none());
+        assert!(pack(&missing, &[]).unwrap_err().to_string().contains("/nowhere/at/all"));
+        assert!(
+            tar::Archive::new(&pack_below(Path::new("/"), &missing).unwrap()[..]).entries().unwrap().next().is_none()
+        );
     }
 
     #[test]
@@ -214,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let results = folder.path().join("results.jsonl");
         fs::write(&results, "{}").unwrap();
-        let archive = pack(slice::from_ref(&results), &[], false).unwrap();
+        let archive = pack(slice::from_ref(&results), &[]).unwrap();
         fs::remove_file(&results).unwrap();
         take(&archive, slice::from_ref(&results)).unwrap();
         assert_eq!(fs::read_to_string(&results).unwrap(), "{}");

@@ -102,7 +102,7 @@ impl RemoteProcess {
 
     /// Sends the current list of servers.
     fn tell(&self, members: &Path) -> Result<(), LabError> {
-        let archive = files::pack(&[members.to_owned()], &[], false)
+        let archive = files::pack(&[members.to_owned()], &[])
             .map_err(|error| LabError::process(format!("cannot tell {} who serves", self.who)).because(error))?;
         take(self.remote.as_ref(), archive)
     }
@@ -247,7 +247,7 @@ impl Drop for RemoteProcess {
 /// Sends the files that the host does not have yet.
 fn send(remote: &dyn Remote, sent: &mut Sent, files: &Files) -> Result<(), LabError> {
     let new = sent.missing(&files.to);
-    let archive = files::pack(&new, &files.folders, false)
+    let archive = files::pack(&new, &files.folders)
         .map_err(|error| LabError::process(format!("cannot send files to {}", remote.name())).because(error))?;
     take(remote, archive)?;
     sent.add(&new);

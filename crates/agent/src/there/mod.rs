@@ -1,34 +1,39 @@
 //! `wirelab agent`: wirelab's helper on another host. The host needs no shell and no tar, only this program.
 
 mod find;
+mod hold;
 mod look;
 mod memory;
 mod observe;
 mod peers;
 mod probe;
+mod root;
 mod start;
 mod sweep;
 mod wait;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::files;
 
 pub use find::PATIENCE;
+pub use hold::{HOLDER, Held, SIGN_OF_LIFE};
 pub use look::Facts;
 pub use observe::NO_PEERS;
 pub(crate) use observe::part;
 pub use peers::Peers;
 pub use probe::Kind;
+pub use root::ROOT;
 pub(crate) use start::{NOT_INSTALLED, Output};
 pub use wait::NAMING_PORT;
 
 /// The subcommand of wirelab that runs the agent.
 pub const SUBCOMMAND: &str = "agent";
 
-/// Runs a command of the agent; errors go to standard error.
+/// Runs a command of the agent; errors go to standard error. Paths are those of the other side; here they are below the
+/// folder in [`ROOT`], or the same without it.
 ///
 /// - `wait NAME`: runs as the first process of a container until it ends; answers each connection with this name
 /// - `start ENDPOINT IDENTITY REMEDY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends
@@ -43,7 +48,8 @@ pub const SUBCOMMAND: &str = "agent";
 ///   lines on standard input
 /// - `observe-node ID PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes whose cgroups have
 ///   this identifier; for a server, PEERS are the addresses whose packets count, or `-`
-/// - `sweep`: kills every process except the first
+/// - `sweep`: kills the processes with the same [`ROOT`]; in a pod, every process except the first
+/// - `hold FOLDER`: removes the folder, and the processes with a [`ROOT`] in it, as soon as standard input ends
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -52,7 +58,7 @@ pub fn main(words: &[String]) -> ExitCode {
         ["start", name, identity, remedy, role, "--spec", spec] => {
             return ended(start::start((name, identity, remedy), role, spec));
         }
-        ["take"] => files::unpack(io::stdin().lock(), Path::new("/")),
+        ["take"] => files::unpack(io::stdin().lock(), &root::root()),
         ["give", ref paths @ ..] => give(paths),
         ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
         ["find", address, ref names @ ..] => find::behind(address, names),
@@ -61,6 +67,7 @@ pub fn main(words: &[String]) -> ExitCode {
         ["observe", observers, ref played @ ..] => observe::in_pod(observers, played),
         ["observe-node", pod, peers, observers, ref played @ ..] => observe::on_node(pod, peers, observers, played),
         ["sweep"] => sweep::sweep(),
+        ["hold", folder] => hold::hold(folder),
         _ => Err(io::Error::other(format!(
             "the agent does not know `{}`; is its wirelab of another version?",
             words.join(" ")
@@ -79,7 +86,7 @@ fn ended(done: io::Result<ExitCode>) -> ExitCode {
 
 fn give(paths: &[&str]) -> io::Result<()> {
     let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
-    io::stdout().lock().write_all(&files::pack(&paths, &[], true)?)
+    io::stdout().lock().write_all(&files::pack_below(&root::root(), &paths)?)
 }
 
 fn say(text: &str) -> io::Result<()> {

@@ -12,7 +12,7 @@ use wirelab_model::network::{Between, Place, Vantage};
 use wirelab_observe::packets::ABOUT as PACKETS;
 use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, create, places};
 
-use super::{Peers, SUBCOMMAND, say};
+use super::{Peers, SUBCOMMAND, root, say};
 
 /// All roles; sidecars once for each side.
 const ROLES: [Role; 5] =
@@ -116,7 +116,7 @@ fn targets(pod: Option<&str>, played: &[&str]) -> io::Result<Targets> {
                 pair[0]
             )));
         };
-        let process = process(pod, role.word(), spec)?;
+        let process = process(pod, role.word(), &root::spec_path(spec).to_string_lossy())?;
         match role {
             Role::Server => servers.push(process),
             Role::Client => clients.push(process),

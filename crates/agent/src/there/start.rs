@@ -10,7 +10,7 @@ use wirelab_model::endpoint::{Endpoint, UNSUPPORTED_STATUS};
 use wirelab_model::event::Event;
 use wirelab_model::usage::Usage;
 
-use super::{memory, say};
+use super::{memory, root, say};
 use wirelab_lab::endpoints;
 use wirelab_lab::{ExitStatus, LabError, process, reap};
 
@@ -32,7 +32,8 @@ pub(crate) fn start((name, identity, remedy): (&str, &str, &str), role: &str, sp
         }
     };
     let before = memory::kills();
-    let arguments = [role, "--spec", spec].map(OsStr::new);
+    let spec = root::spec(role, spec)?;
+    let arguments = [OsStr::new(role), OsStr::new("--spec"), spec.as_os_str()];
     let command = process::program(&endpoint, &arguments);
     let child = command.ok_or_else(|| io::Error::other(format!("the command of `{name}` is empty")))?.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
