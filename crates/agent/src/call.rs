@@ -21,13 +21,18 @@ impl Call {
     /// As for [`Remote::run`].
     pub fn start(remote: &dyn Remote, command: &[&str], input: Vec<u8>) -> Result<Self, LabError> {
         let what = format!("`{}` in {}", command.join(" "), remote.name());
-        let mut stream = remote.run(command)?;
+        Ok(Self::over(remote.run(command)?, what, input))
+    }
+
+    /// The call of a command that runs already; `what` names it in messages.
+    #[must_use]
+    pub fn over(mut stream: Box<dyn Stream>, what: String, input: Vec<u8>) -> Self {
         let stderr = stream.stderr();
         if !input.is_empty() {
             stream.write(input);
         }
         stream.close();
-        Ok(Self { what, stream, stderr, said: Vec::new() })
+        Self { what, stream, stderr, said: Vec::new() }
     }
 
     /// Waits for the command's end and returns its standard output; `None` at the deadline.

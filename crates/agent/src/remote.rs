@@ -81,7 +81,8 @@ pub enum Ended {
 
 impl Ended {
     /// The end as a phrase. `verb` is the one for an exit status.
-    pub(crate) fn phrase(&self, verb: &str) -> String {
+    #[must_use]
+    pub fn phrase(&self, verb: &str) -> String {
         match self {
             Self::Code(code) => format!("{verb} with exit status {code}"),
             Self::Lost(why) => format!("was lost: {why}"),
