@@ -68,7 +68,7 @@ pub static INFO: LabInfo = LabInfo {
         ..Settings::default()
     },
     supports: |job| servers(job).map(drop),
-    open: |program| Ok(Box::new(Kubernetes::start(program)?)),
+    open: |opening| Ok(Box::new(Kubernetes::start(opening.program)?)),
 };
 
 /// The environment variable with the image of the pods.

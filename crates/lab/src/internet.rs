@@ -22,7 +22,7 @@ pub static INFO: LabInfo = LabInfo {
     starts_endpoints: true,
     defaults: Settings::default,
     supports: |job| site(job).map(drop),
-    open: |program| Ok(Box::new(Internet::start(program)?)),
+    open: |opening| Ok(Box::new(Internet::start(opening.program)?)),
 };
 
 /// A client on this machine with remote servers.

@@ -71,8 +71,27 @@ pub struct LabInfo {
     pub defaults: fn() -> Settings,
     /// Whether the lab supports a job, regardless of machine or cluster; the error says what to change.
     pub supports: fn(&Job) -> Result<(), LabError>,
-    /// Opens the lab. Takes wirelab's executable, which the lab starts for helper processes such as the guard.
-    pub open: fn(&Path) -> Result<Box<dyn Lab>, LabError>,
+    /// Opens the lab.
+    pub open: fn(&Opening<'_>) -> Result<Box<dyn Lab>, LabError>,
+}
+
+/// What a lab may need to open.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// wirelab's executable, which the lab starts for helper processes such as the guard.
+    pub program: &'a Path,
+    /// The machines that the user named, for the lab `hosts`.
+    pub hosts: Option<&'a str>,
+    /// The folder of a run that is resumed.
+    pub resumed: Option<&'a Path>,
+}
+
+impl<'a> Opening<'a> {
+    /// Opens a lab that needs nothing but wirelab's executable.
+    #[must_use]
+    pub const fn by(program: &'a Path) -> Self {
+        Self { program, hosts: None, resumed: None }
+    }
 }
 
 /// A place in which trials run.

@@ -22,7 +22,7 @@ pub static INFO: LabInfo = LabInfo {
     starts_endpoints: true,
     defaults: Settings::default,
     supports: |job| addresses(job).map(drop),
-    open: |program| Ok(Box::new(Loopback::start(program)?)),
+    open: |opening| Ok(Box::new(Loopback::start(opening.program)?)),
 };
 
 /// The only placement.

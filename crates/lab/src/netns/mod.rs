@@ -44,7 +44,7 @@ pub static INFO: LabInfo = LabInfo {
     starts_endpoints: true,
     defaults: Settings::default,
     supports: |job| addresses(job).map(drop),
-    open: |program| Ok(Box::new(Netns::start(program)?)),
+    open: |opening| Ok(Box::new(Netns::start(opening.program)?)),
 };
 
 /// Attempts to measure a link before it counts as misbehaving, because the machine may be busy during one attempt.
