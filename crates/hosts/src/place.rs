@@ -1,0 +1,188 @@
+//! The hosts of a job's endpoints.
+
+use wirelab_lab::internet::{no_labels, own_servers};
+use wirelab_lab::loopback::no_timeline;
+use wirelab_lab::{LabError, Role};
+use wirelab_model::link::preset;
+use wirelab_model::nearest::did_you_mean;
+use wirelab_model::network::{Network, Servers};
+use wirelab_model::plan::{Job, Reach, Topology};
+
+use crate::INFO;
+use crate::inventory::{Host, HostRole, Inventory};
+
+/// The position of the server's host relative to the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Distance {
+    SameNode,
+    OtherNode,
+    SameZone,
+    OtherZone,
+}
+
+/// Placements by name, with the names of the emulated links that stand for them in the lab `netns`.
+const PLACEMENTS: [(&str, Distance); 7] = [
+    ("same-node", Distance::SameNode),
+    ("other-node", Distance::OtherNode),
+    ("lan", Distance::OtherNode),
+    ("same-zone", Distance::SameZone),
+    ("single-az", Distance::SameZone),
+    ("other-zone", Distance::OtherZone),
+    ("multi-az", Distance::OtherZone),
+];
+
+/// Whether hosts can be what a job asks for, whatever hosts they are.
+///
+/// # Errors
+/// If not; the message names the remedy.
+pub(crate) fn supports(job: &Job) -> Result<(), LabError> {
+    distance(job).map(drop)
+}
+
+fn distance(job: &Job) -> Result<Distance, LabError> {
+    let unsupported = |what: String| LabError::unsupported(format!("the lab `{}` {what}", INFO.name));
+    let own = own_servers(INFO.name, job)?;
+    no_timeline(INFO.name, job)?;
+    no_labels(INFO.name, job)?;
+    let Topology { placement, link, network, offloads, .. } = &job.topology;
+    let found = PLACEMENTS.into_iter().find(|(name, _)| name == placement).map(|(_, distance)| distance);
+    let distance = found.ok_or_else(|| {
+        let names = PLACEMENTS.map(|(name, _)| name);
+        let meant = did_you_mean(placement, names);
+        unsupported(format!("has no placement `{placement}`{meant}; it has {}", names.join(", ")))
+    })?;
+    // A link without delay, rate and loss demands nothing, either.
+    let is_plain =
+        link.is_none_or(|link| preset(placement).is_some_and(|preset| preset.link == link) || link.is_wire());
+    if !is_plain {
+        return Err(unsupported("shapes no links".to_owned())
+            .remedy("leave out the keys of the link (from `round_trip` to `mtu`), or use the lab `netns`"));
+    }
+    if offloads.is_some() {
+        return Err(unsupported("leaves the interfaces of hosts as they are; leave `offloads` out".to_owned()));
+    }
+    if *network != Network::Direct {
+        return Err(unsupported("has no nodes and pods; set `network = \"direct\"`, or leave it out".to_owned()));
+    }
+    if own.places != Servers::ONE || own.reach != Reach::Server {
+        return Err(unsupported("has one server, which clients reach at its address".to_owned())
+            .remedy("use the lab `netns` or `kubernetes`"));
+    }
+    if own.command.is_some() {
+        return Err(unsupported("does not copy the program of `server_command` to a host".to_owned())
+            .remedy("use the lab `loopback` or `netns`"));
+    }
+    if job.page().is_some() {
+        return Err(unsupported("starts no browsers; use the lab `loopback` or `netns`".to_owned()));
+    }
+    Ok(distance)
+}
+
+/// The host of the server, and the hosts of the clients in order, as numbers of the inventory.
+///
+/// # Errors
+/// If no hosts have the distance that the job's placement asks for.
+pub(crate) fn place(inventory: &Inventory, job: &Job) -> Result<Placed, LabError> {
+    let distance = distance(job)?;
+    let number = |host: &Host| inventory.host.iter().position(|one| one == host).expect("it is one of the hosts");
+    let first = inventory.with(HostRole::Client).next().expect("an inventory has a client");
+    let server = match distance {
+        Distance::SameNode => Some(first),
+        _ => inventory.with(HostRole::Server).find(|server| holds(distance, first, server)),
+    };
+    let server = server.ok_or_else(|| {
+        LabError::unsupported(format!(
+            "no server's host is at the placement `{}` of the client's host {}",
+            job.topology.placement,
+            first.name()
+        ))
+        .remedy("give the hosts a `zone` in the file of --hosts, or set another `placement`")
+    })?;
+    let clients: Vec<_> = match distance {
+        Distance::SameNode => vec![number(first)],
+        _ => inventory.with(HostRole::Client).filter(|client| holds(distance, client, server)).map(number).collect(),
+    };
+    Ok(Placed { server: number(server), clients })
+}
+
+/// Where the endpoints of a job run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) server: usize,
+    /// Hosts of the clients, which take them in turn.
+    pub(crate) clients: Vec<usize>,
+}
+
+impl Placed {
+    /// The host of an endpoint.
+    pub(crate) fn host(&self, role: Role, number: u32) -> usize {
+        match role {
+            Role::Server => self.server,
+            _ => self.clients[number as usize % self.clients.len()],
+        }
+    }
+}
+
+fn holds(distance: Distance, client: &Host, server: &Host) -> bool {
+    let is_other = client.name() != server.name();
+    let zones = client.zone.as_ref().zip(server.zone.as_ref());
+    match distance {
+        Distance::SameNode => !is_other,
+        Distance::OtherNode => is_other,
+        Distance::SameZone => is_other && zones.is_some_and(|(one, other)| one == other),
+        Distance::OtherZone => zones.is_some_and(|(one, other)| one != other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::plan::{OwnServers, Target};
+    use wirelab_model::protocol::Protocol;
+
+    use super::*;
+
+    fn job(placement: &str) -> Job {
+        Job { topology: Topology::at(placement), ..Job::plain(Protocol::H2) }
+    }
+
+    fn inventory() -> Inventory {
+        let mut inventory = Inventory::read("client=a,client=b,server=b,server=c").unwrap();
+        for (host, zone) in inventory.host.iter_mut().zip(["z1", "z1", "z2"]) {
+            host.zone = Some(zone.to_owned());
+        }
+        inventory
+    }
+
+    #[test]
+    fn each_placement_has_its_hosts() {
+        for (placement, server, clients) in [
+            ("same-node", 0, vec![0]),
+            ("other-node", 1, vec![0]),
+            ("same-zone", 1, vec![0]),
+            ("other-zone", 2, vec![0, 1]),
+        ] {
+            assert_eq!(place(&inventory(), &job(placement)), Ok(Placed { server, clients }), "{placement}");
+        }
+        let placed = place(&inventory(), &job("multi-az")).unwrap();
+        assert_eq!((placed.host(Role::Client, 3), placed.host(Role::Server, 0)), (1, 2));
+    }
+
+    #[test]
+    fn what_hosts_cannot_be_is_refused_with_the_remedy() {
+        let mut without_zones = inventory();
+        without_zones.host.iter_mut().for_each(|host| host.zone = None);
+        let why = place(&without_zones, &job("same-zone")).unwrap_err().to_string();
+        assert!(why.contains("give the hosts a `zone`"), "{why}");
+        let two = OwnServers { places: Servers { near: 0, far: 2 }, ..OwnServers::one("builtin") };
+        let offloading = Topology { offloads: Some(true), ..Topology::at("other-node") };
+        for (job, remedy) in [
+            (job("local"), "other-node"),
+            (job("othr-node"), "did you mean `other-node`"),
+            (Job { target: Target::Servers(two), ..job("other-node") }, "use the lab `netns`"),
+            (Job { topology: offloading, ..job("other-node") }, "leave `offloads` out"),
+        ] {
+            let why = place(&inventory(), &job).unwrap_err().to_string();
+            assert!(why.contains(remedy), "{remedy}: {why}");
+        }
+    }
+}
