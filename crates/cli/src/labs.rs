@@ -1,13 +1,11 @@
 //! All labs, by name.
 
-use std::path::Path;
-
-use wirelab_lab::{Lab, LabError, LabInfo, fake, internet, loopback, netns};
+use wirelab_lab::{Lab, LabError, LabInfo, Opening, fake, internet, loopback, netns};
 use wirelab_model::nearest::did_you_mean;
 
 /// Every lab.
-pub static LABS: [&LabInfo; 5] =
-    [&loopback::INFO, &netns::INFO, &wirelab_kubernetes::INFO, &internet::INFO, &fake::INFO];
+pub static LABS: [&LabInfo; 6] =
+    [&loopback::INFO, &netns::INFO, &wirelab_hosts::INFO, &wirelab_kubernetes::INFO, &internet::INFO, &fake::INFO];
 
 /// The lab of this name.
 ///
@@ -22,25 +20,30 @@ pub fn find(name: &str) -> Result<&'static LabInfo, LabError> {
     })
 }
 
-/// Opens a lab. `program` is wirelab's own file, which becomes the guard of labs with processes.
+/// Opens a lab.
 ///
 /// # Errors
 /// If no lab has this name, or it cannot be opened.
-pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
-    (find(name)?.open)(program)
+pub fn open(name: &str, opening: &Opening<'_>) -> Result<Box<dyn Lab>, LabError> {
+    (find(name)?.open)(opening)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn an_unknown_lab_is_refused_with_the_nearest_name_and_all_names() {
-        let refusal = |name| open(name, Path::new("/nowhere")).err().unwrap().to_string();
+        let refusal = |name| open(name, &Opening::by(Path::new("/nowhere"))).err().unwrap().to_string();
         assert_eq!(
             refusal("loopbak"),
-            "there is no lab `loopbak`, did you mean `loopback`; the labs are loopback, netns, kubernetes, internet, fake"
+            "there is no lab `loopbak`, did you mean `loopback`; the labs are loopback, netns, hosts, kubernetes, internet, fake"
         );
-        assert_eq!(refusal("xyz"), "there is no lab `xyz`; the labs are loopback, netns, kubernetes, internet, fake");
+        assert_eq!(
+            refusal("xyz"),
+            "there is no lab `xyz`; the labs are loopback, netns, hosts, kubernetes, internet, fake"
+        );
     }
 }

@@ -37,15 +37,19 @@ pub enum LabsCommand {
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         times: u32,
     },
-    /// Remove the remains of killed runs from the cluster of the kubeconfig: namespaces with wirelab's labels whose run
-    /// has ended
+    /// Remove the remains of killed runs from the cluster of the kubeconfig (namespaces with wirelab's labels whose run
+    /// has ended), or from hosts (folders whose agent has ended)
     #[command(after_help = "Examples:
   wirelab labs clean --dry-run
-  wirelab labs clean")]
+  wirelab labs clean
+  wirelab labs clean --hosts client=alice@a.example,server=b.example")]
     Clean {
-        /// List the namespaces, and remove nothing
+        /// List the remains, and remove nothing
         #[arg(long)]
         dry_run: bool,
+        /// Clean these hosts instead of the cluster; as for `wirelab run`
+        #[arg(long, value_name = "ROLE=DESTINATION,...|FILE", conflicts_with = "other_machines")]
+        hosts: Option<String>,
         /// Remove the namespaces of other machines as well, even if their runs may still be active
         #[arg(long)]
         other_machines: bool,

@@ -50,6 +50,10 @@ pub struct RunArgs {
     /// Use this lab (`wirelab labs` lists them) instead of the study's
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
+    /// The machines of the lab `hosts`: ROLE=DESTINATION with the role `client` or `server` and a destination of ssh,
+    /// separated by commas, or a file with tables `[[host]]` (docs/labs.md#hosts)
+    #[arg(long, value_name = "ROLE=DESTINATION,...|FILE")]
+    pub hosts: Option<String>,
     /// Add an observer to those of the study (`wirelab labs` lists them); repeatable, also with commas. `film` replaces
     /// the compared metrics with the Speed Index, because a filmed trial measures nothing else
     #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]

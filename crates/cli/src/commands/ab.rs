@@ -32,6 +32,7 @@ pub fn ab(args: &AbArgs) -> Result {
             sets: args.sets.clone(),
             clients: None,
             lab: Some(lab.to_owned()),
+            hosts: None,
             observe: Vec::new(),
             keep: Vec::new(),
             metrics: None,

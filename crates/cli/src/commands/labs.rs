@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use serde_json::json;
-use wirelab_kubernetes::clean::{self, Fate, Left};
+use wirelab_hosts::{Inventory, Left};
+use wirelab_kubernetes::clean::{self, Fate};
 use wirelab_lab::{Lab, Netns};
 use wirelab_model::journal::LinkCheck;
 use wirelab_model::link::{Link, PRESETS};
@@ -38,7 +39,8 @@ pub fn labs(args: &LabsArgs) -> Result {
     match &args.command {
         None => list(args.json),
         Some(LabsCommand::Measure { study, sets, times }) => measure(study.as_deref(), sets, *times, args.json),
-        Some(LabsCommand::Clean { dry_run, other_machines }) => clean(*dry_run, *other_machines, args.json),
+        Some(LabsCommand::Clean { dry_run, hosts: Some(hosts), .. }) => clean_hosts(hosts, *dry_run, args.json),
+        Some(LabsCommand::Clean { dry_run, other_machines, .. }) => clean(*dry_run, *other_machines, args.json),
         Some(LabsCommand::Rbac) => print(&wirelab_kubernetes::rbac()),
     }
 }
@@ -48,7 +50,7 @@ fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
     let Some(found) = clean::find().map_err(Failure::failed)? else {
         return if as_json { print_json(&json!([])) } else { print("no cluster is configured, so none was cleaned\n") };
     };
-    let is_left = |left: &Left| match left.fate {
+    let is_left = |left: &clean::Left| match left.fate {
         Fate::Left => true,
         Fate::Elsewhere(_) => other_machines,
         Fate::InUse | Fate::Going => false,
@@ -56,7 +58,7 @@ fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
     for left in found.iter().filter(|left| !dry_run && is_left(left)) {
         clean::remove(&left.namespace).map_err(Failure::failed)?;
     }
-    let outcome = |left: &Left| match (&left.fate, is_left(left)) {
+    let outcome = |left: &clean::Left| match (&left.fate, is_left(left)) {
         (_, true) if dry_run => "would be removed".to_owned(),
         (_, true) => "removed".to_owned(),
         (Fate::InUse, _) => "kept: its run is active".to_owned(),
@@ -78,6 +80,22 @@ fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
     let lines: Vec<_> =
         found.iter().map(|left| format!("{}  {}  (run {})\n", left.namespace, outcome(left), left.folder)).collect();
     print(&lines.concat())
+}
+
+/// Removes the folders of ended runs from hosts; with `dry_run` lists them only.
+fn clean_hosts(hosts: &str, dry_run: bool, as_json: bool) -> Result {
+    let inventory = Inventory::read(hosts).map_err(|error| Failure::input(format!("--hosts: {error}")))?;
+    let left = wirelab_hosts::clean(&inventory, dry_run).map_err(Failure::failed)?;
+    let outcome = if dry_run { "would be removed" } else { "removed" };
+    if as_json {
+        let all =
+            left.iter().map(|Left { host, folder }| json!({ "host": host, "folder": folder, "outcome": outcome }));
+        return print_json(&all.collect::<Vec<_>>());
+    }
+    if left.is_empty() {
+        return print("the hosts have no remains of wirelab\n");
+    }
+    print(&left.iter().map(|Left { host, folder }| format!("{host}:{folder}  {outcome}\n")).collect::<String>())
 }
 
 /// A study whose only factor of interest is the link: every link that has a name.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+use wirelab_lab::Opening;
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
 use wirelab_model::requirement::Inconclusive;
@@ -82,7 +83,9 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
         }
         return show_plan(&plan, &expected, &warnings, args.show.json);
     }
-    let mut lab = labs::open(&study.lab, &program()?).map_err(Failure::input)?;
+    let own = program()?;
+    let opening = Opening { hosts: args.hosts.as_deref(), ..Opening::by(&own) };
+    let mut lab = labs::open(&study.lab, &opening).map_err(Failure::input)?;
     let exporter = exporter(study.metrics)?;
     // A plan that exceeds the limits by itself is refused below, with the reason.
     if !args.i_may_load_these_hosts && polite::excess(&plan).is_none() {
@@ -143,7 +146,9 @@ pub fn resume(args: &ResumeArgs) -> Result {
         None => newest(&args.out)?,
     };
     let mut run = Run::reopen(&folder, args.force).map_err(Failure::failed)?;
-    let mut lab = labs::open(&run.manifest().lab, &program()?).map_err(Failure::failed)?;
+    let own = program()?;
+    let opening = Opening { resumed: Some(run.folder()), ..Opening::by(&own) };
+    let mut lab = labs::open(&run.manifest().lab, &opening).map_err(Failure::failed)?;
     exporter(run.manifest().study.metrics)?.into_iter().for_each(|exporter| run.set_exporter(exporter));
     execute(&mut run, lab.as_mut(), &args.show, &[])
 }

@@ -105,7 +105,7 @@ fn nothing_but_the_command_line_prints_or_exits() {
     assert_absent(&silent, &words, "only cli prints or exits");
     let macros = ["println!", "eprintln!", "print!(", "process::exit"];
     assert_absent(
-        &["agent", "endpoint", "engine", "kubernetes", "lab"],
+        &["agent", "endpoint", "engine", "hosts", "kubernetes", "lab"],
         &macros,
         "a closed output must end no process",
     );
