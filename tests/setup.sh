@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the requirements of the tests beyond a Rust toolchain: a C compiler (for ring), python3 (for the prose linter
 # and the endpoints in Python), the web servers that are endpoints, strace (for a second count of system calls),
-# Prometheus, the browsers, and a validator of HTTP Archives if the distribution has one.
+# Prometheus, sshd, the browsers, and a validator of HTTP Archives if the distribution has one.
 #   tests/setup.sh cluster     also installs the requirements of the test cluster
 #   tests/setup.sh endpoints   also installs the packages that endpoints name in their manifests
 # On Debian and Ubuntu, with root, it installs packages; otherwise it names the missing ones.
@@ -18,7 +18,7 @@ install_packages() {
   fi
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
-  for service in nginx containerd prometheus h2o; do
+  for service in nginx containerd prometheus h2o ssh; do
     if [[ " $* " == *" $service "* ]] && [ -d /run/systemd/system ]; then
       systemctl disable "$service"
     fi
@@ -48,6 +48,8 @@ has_server prometheus || packages+=(prometheus) # watches runs (docs/metrics.md)
 if ! [ -d /usr/share/nodejs/har-validator ] && apt-cache show node-har-validator >/dev/null 2>&1; then
   packages+=(node-har-validator)
 fi
+[ -x /usr/sbin/sshd ] || packages+=(openssh-server) # the hosts of the lab `hosts`
+command -v ssh >/dev/null || packages+=(openssh-client)
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ "${1:-}" = cluster ]; then
   # Unquoted: one word for each package.

@@ -17,6 +17,7 @@ mod record;
 pub mod servers;
 pub mod short_of_memory;
 mod skips;
+pub mod ssh;
 pub mod stolen;
 pub mod traces;
 pub mod tree;

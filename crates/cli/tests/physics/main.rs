@@ -13,6 +13,7 @@ mod packets;
 mod pages;
 mod processors;
 mod sites;
+mod ssh;
 mod timeline;
 mod transport;
 mod xds;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         pages::tests(),
         processors::tests(),
         sites::tests(),
+        ssh::tests(),
         timeline::tests(),
         transport::tests(),
         xds::tests(),
