@@ -10,10 +10,10 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
 use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
 use wirelab_model::units::{Size, Span};
+use wirelab_pages::corpus;
 
 use crate::clients::with_divisible_clients;
 use crate::control_plane::control_plane;
-use crate::corpus;
 use crate::error::StudyError;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;

@@ -34,7 +34,6 @@ mod builtin;
 mod check;
 mod clients;
 mod control_plane;
-pub mod corpus;
 mod duration;
 mod error;
 mod every;

@@ -4,8 +4,8 @@ use wirelab_model::network::Network;
 use wirelab_model::page::{PageName, host_names};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Part, Settings};
+use wirelab_pages::corpus;
 
-use crate::corpus;
 use crate::error::StudyError;
 
 /// The page, or `None` if clients request single documents.

@@ -35,11 +35,11 @@ pub mod documents;
 pub mod environment;
 mod error;
 mod exporter;
+mod film;
 #[cfg(test)]
 mod fixture;
 mod limits;
 mod pace;
-pub mod pages;
 pub mod pki;
 mod progress;
 pub mod requests;

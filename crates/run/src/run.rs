@@ -38,7 +38,7 @@ use crate::store::folder::{self, Folder, read_regular};
 use crate::store::journal::{self, Contents, timestamp};
 use crate::store::parquet;
 use crate::trial::observers;
-use crate::{documents, environment, exporter, pages, requests};
+use crate::{documents, environment, exporter, film, requests};
 
 /// Inputs of a new run.
 pub struct Create<'a> {
@@ -94,7 +94,7 @@ impl Run {
     pub fn create(mut create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
         requests::check(&create.plan)?;
-        create.warnings.extend(pages::archive::complete(&mut create.plan)?);
+        create.warnings.extend(documents::archives::complete(&mut create.plan)?);
         if let Some(why) = polite::excess(&create.plan).filter(|_| !create.may_load) {
             return Err(RunError::Impolite { why });
         }
@@ -126,7 +126,7 @@ impl Run {
         }
         self::observers(&observers)?;
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
-        pages::only_pages_are_filmed(&create.plan, &observers)?;
+        film::only_pages_are_filmed(&create.plan, &observers)?;
         check(&create.plan, create.lab)?;
         let environment = environment::read();
         let mut warnings = create.warnings;

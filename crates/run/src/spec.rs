@@ -20,11 +20,10 @@ use wirelab_model::spec::{
 };
 use wirelab_model::timeline::Life;
 use wirelab_model::units::Span;
-use wirelab_plan::corpus;
+use wirelab_pages::{corpus, hints};
 
 use crate::documents::{self, Documents};
 use crate::error::RunError;
-use crate::pages;
 use crate::pki::Pki;
 use crate::requests;
 
@@ -216,7 +215,7 @@ fn served(job: &Job, files: &Files) -> Option<ServedPage> {
     is_asked.then(|| ServedPage {
         document: files.documents.path_of(page).split('?').next().unwrap_or_default().to_owned(),
         think_ns: page.delay.nanos(),
-        early_hints: if page.early_hints == Some(true) { pages::hints(page.name) } else { Vec::new() },
+        early_hints: if page.early_hints == Some(true) { hints(page.name) } else { Vec::new() },
         priorities: page.priorities,
     })
 }

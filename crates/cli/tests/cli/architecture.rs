@@ -57,7 +57,7 @@ fn crates_depend_on_each_other_as_the_table_says() {
         let words = columns[3].split(", ").filter(|word| *word != "none").map(str::to_owned).collect();
         allowed.insert(name, words);
     }
-    let is_product = |name: &&String| !["cli", "contract", "engine", "testkit"].contains(&name.as_str());
+    let is_product = |name: &&String| !["cli", "contract", "engine", "pages", "testkit"].contains(&name.as_str());
     let everything: BTreeSet<String> = allowed.keys().filter(is_product).cloned().collect();
     allowed.insert("cli".to_owned(), everything);
     for (path, text) in files(&root().join("crates"), "Cargo.toml") {
@@ -89,7 +89,7 @@ fn the_pure_crates_touch_nothing_outside() {
         "std::thread",
         "tokio",
     ];
-    assert_absent(&["contract", "model", "plan", "stats", "report"], &outside, "it has to stay pure");
+    assert_absent(&["contract", "model", "pages", "plan", "stats", "report"], &outside, "it has to stay pure");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_statistics_know_no_protocol() {
 
 #[test]
 fn nothing_but_the_command_line_prints_or_exits() {
-    let silent = ["contract", "model", "plan", "stats", "report", "run", "observe", "suite", "browser"];
+    let silent = ["contract", "model", "pages", "plan", "stats", "report", "run", "observe", "suite", "browser"];
     let words = ["println!", "eprintln!", "print!(", "process::exit", "stdout()"];
     assert_absent(&silent, &words, "only cli prints or exits");
     let macros = ["println!", "eprintln!", "print!(", "process::exit"];
@@ -122,7 +122,9 @@ fn no_code_names_an_endpoint_but_the_built_in_one() {
         })
         .collect();
     assert!(!names.is_empty(), "there is at least the template");
-    for name in ["contract", "model", "plan", "endpoint", "lab", "observe", "browser", "stats", "run", "report"] {
+    for name in
+        ["contract", "model", "pages", "plan", "endpoint", "lab", "observe", "browser", "stats", "run", "report"]
+    {
         for (path, text) in code(name) {
             for endpoint in &names {
                 assert!(!text.contains(&format!("\"{endpoint}\"")), "{} names the endpoint {endpoint}", path.display());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use wirelab_browser::Browser;
 use wirelab_model::page::PageName;
 use wirelab_model::protocol::Protocol;
-use wirelab_plan::corpus::{FileKind, files};
+use wirelab_pages::corpus::{FileKind, files};
 use wirelab_testkit::browsers::{browsers, is_here};
 use wirelab_testkit::har;
 use wirelab_testkit::page_command::{assert_blamed, assert_nothing_left, json, left, only_load, page, page_command};
@@ -450,7 +450,7 @@ fn every_browser_reads_the_fonts_that_pages_have() {
         let place = Place::new();
         let root = place.path("root");
         fs::create_dir(&root).unwrap();
-        wirelab_run::pages::write(&root, PageName::Today).unwrap();
+        wirelab_run::documents::made::write(&root, PageName::Today).unwrap();
         let document = format!(
             "<!doctype html><html lang=\"en\"><title>fonts</title><link rel=\"icon\" href=\"data:,\"><style>{rules}</style><script>{ASK}</script>"
         );

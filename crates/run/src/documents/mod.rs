@@ -1,5 +1,10 @@
 //! Documents that servers deliver, and their digests.
 
+pub mod archives;
+mod folder;
+mod hosts;
+pub mod made;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::{self, File};
@@ -12,10 +17,9 @@ use wirelab_model::pattern;
 use wirelab_model::plan::{Job, LoadedPage, Plan, Target, Work};
 use wirelab_model::settings::Exchange;
 use wirelab_model::units::Size;
+use wirelab_pages::answers;
 
 use crate::error::RunError;
-use crate::pages;
-use crate::pages::archive::Archive;
 
 /// Maximum body size of a request or response. Larger bodies would fill disks or need minutes per digest, without
 /// more insight.
@@ -77,11 +81,11 @@ impl Documents {
             let number = self.folders.len();
             if let Entry::Vacant(root) = self.folders.entry(page.name) {
                 let copy = self.root.with_extension(format!("page{number}"));
-                pages::folder::copy(folder, &copy)?;
+                folder::copy(folder, &copy)?;
                 root.insert(copy);
             }
         } else if page.hosts.is_empty() {
-            pages::write(&self.root, page.name)?;
+            made::write(&self.root, page.name)?;
         } else {
             let number = self.spread.len();
             if let Entry::Vacant(spread) = self.spread.entry((page.name, page.hosts.len())) {
@@ -104,14 +108,14 @@ impl Documents {
     pub fn answers_of(&self, job: &Job, number: u32) -> Option<PathBuf> {
         let page = job.page()?;
         let spread = self.spread.get(&(page.name, page.hosts.len()))?;
-        Some(pages::hosts::list(&spread.folder, number as usize))
+        Some(hosts::list(&spread.folder, number as usize))
     }
 
     /// Path of a page's document on its server, with the query.
     #[must_use]
     pub fn path_of(&self, page: &LoadedPage) -> String {
         let spread = self.spread.get(&(page.name, page.hosts.len()));
-        spread.map_or_else(|| pages::path(page.name), |spread| spread.document.clone())
+        spread.map_or_else(|| wirelab_pages::path(page.name), |spread| spread.document.clone())
     }
 
     /// SHA-256 of a response of `size` bytes, hexadecimal; `None` for a size that is not in the plan.
@@ -124,15 +128,15 @@ impl Documents {
 /// Writes the answers of a page's hosts; returns the path of its document.
 fn write_spread(folder: &Path, page: PageName, hosts: &[String]) -> Result<String, RunError> {
     let PageName::Archive(path) = page else {
-        pages::hosts::write_made(folder, page, hosts)?;
-        return Ok(pages::path(page));
+        hosts::write(folder, &answers::made(page, hosts))?;
+        return Ok(wirelab_pages::path(page));
     };
-    let archive = Archive::read(path)?;
+    let archive = archives::read(path)?;
     if archive.hosts != hosts {
         let why = format!("the page `{page}` has other hosts than when the run was made; make a new one");
         return Err(RunError::Refused { why });
     }
-    pages::hosts::write(folder, &archive.answers)?;
+    hosts::write(folder, &archive.answers)?;
     Ok(archive.document)
 }
 
@@ -143,7 +147,7 @@ fn write_spread(folder: &Path, page: PageName, hosts: &[String]) -> Result<Strin
 pub fn check(plan: &Plan) -> Result<(), RunError> {
     for cell in &plan.cells {
         if let Some(PageName::Folder(folder)) = cell.job.page().map(|page| page.name) {
-            pages::folder::check(folder)?;
+            folder::check(folder)?;
         }
         for size in cell.job.work.body_sizes() {
             if size > LARGEST {

@@ -1,21 +1,18 @@
 //! Pages from archives: HTTP Archives 1.2 with response bodies, as developer tools of browsers save them. Each host
 //! of an archive gets a server that replays its responses.
 
-use std::collections::hash_map::{self, HashMap};
-use std::{fmt, fs};
+use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use url::{Host, Position, Url};
-use wirelab_model::page::{MOST_HOSTS, PageName};
+use wirelab_model::page::MOST_HOSTS;
 use wirelab_model::page_path::PagePath;
-use wirelab_model::plan::Plan;
 use wirelab_model::warning::Warning;
 
-use crate::error::RunError;
-use crate::pages::hosts::{Content, TIMING};
+use crate::answers::{Response, TIMING};
 
 /// The replayable part of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +22,9 @@ pub struct Archive {
     /// Path of the document, with the query.
     pub document: String,
     /// Responses by host.
-    pub answers: Vec<Vec<Content>>,
+    pub answers: Vec<Vec<Response>>,
     /// Omitted entries: count by reason.
-    pub left_out: IndexMap<&'static str, u32>,
+    pub left_out: IndexMap<Omission, u32>,
 }
 
 #[derive(Deserialize)]
@@ -77,31 +74,44 @@ struct Body {
     encoding: Option<String>,
 }
 
-/// Fills in the hosts of the plan's archives, which planning cannot know. Returns warnings about them.
-///
-/// # Errors
-/// If an archive cannot be replayed.
-pub fn complete(plan: &mut Plan) -> Result<Vec<Warning>, RunError> {
-    let mut read: HashMap<PagePath, Vec<String>> = HashMap::new();
-    let mut warnings = Vec::new();
-    for cell in &mut plan.cells {
-        let Some(PageName::Archive(path)) = cell.job.page().map(|page| page.name) else { continue };
-        let hosts = match read.entry(path) {
-            hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(unknown) => {
-                let archive = Archive::read(path)?;
-                warnings.extend(archive.warning(path));
-                unknown.insert(archive.hosts)
-            }
-        };
-        cell.job = cell.job.clone().of_hosts(hosts.clone());
-    }
-    Ok(warnings)
+/// Why an entry is omitted, as words after its count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Omission {
+    /// A WebSocket connection.
+    #[error("of WebSockets")]
+    WebSocket,
+    /// Plain HTTP; wirelab's servers of pages use TLS.
+    #[error("without TLS (http://)")]
+    NoTls,
+    /// Another method; its response may depend on the body of the request.
+    #[error("not a GET")]
+    NotGet,
+    /// Browsers resolve this host themselves.
+    #[error("of localhost or an address")]
+    NoName,
+    /// wirelab's servers of pages listen at port 443.
+    #[error("at a port other than 443")]
+    OtherPort,
+    /// The archive was saved with the cache.
+    #[error("from the browser's cache (304)")]
+    Cached,
+    /// A range of a body.
+    #[error("partial content (206)")]
+    Partial,
+    /// A request that failed or was withdrawn.
+    #[error("without a response")]
+    NoResponse,
+    /// The archive was saved without bodies.
+    #[error("without a body")]
+    NoBody,
+    /// A body whose encoding is wrong.
+    #[error("with a body that is not base64")]
+    NotBase64,
 }
 
 /// Why a file is no archive of a page.
 #[derive(Debug)]
-enum ArchiveError {
+pub enum ArchiveError {
     /// It is not an HTTP Archive.
     NotAnArchive(serde_json::Error),
     /// It has no requests.
@@ -109,9 +119,21 @@ enum ArchiveError {
     /// None of its entries is a document.
     NoDocument,
     /// The response of the document cannot be replayed.
-    DocumentLeftOut { url: Url, what: &'static str },
+    DocumentLeftOut {
+        /// Its URL.
+        url: Url,
+        /// Why.
+        what: Omission,
+    },
     /// The first entry that is not a redirect is not a document.
-    NotADocument { url: Url, status: u16, kind: String },
+    NotADocument {
+        /// Its URL.
+        url: Url,
+        /// The status of its response.
+        status: u16,
+        /// The content type of its response.
+        kind: String,
+    },
     /// It has more hosts than a page may have.
     TooManyHosts(Vec<String>),
 }
@@ -140,19 +162,11 @@ impl fmt::Display for ArchiveError {
 }
 
 impl Archive {
-    /// Reads an archive.
+    /// Parses the text of an archive.
     ///
     /// # Errors
-    /// If the file is not an archive, its page cannot be replayed, or it has too many hosts.
-    pub fn read(path: PagePath) -> Result<Self, RunError> {
-        let refused = |why: String| RunError::Refused { why: format!("the page `{}`: {why}", path.as_str()) };
-        let text =
-            fs::read_to_string(path.path()).map_err(|error| refused(format!("cannot read the archive: {error}")))?;
-        Self::of(&text).map_err(|error| refused(error.to_string()))
-    }
-
-    /// Parses the text of an archive.
-    fn of(text: &str) -> Result<Self, ArchiveError> {
+    /// If the text is not an archive, its page cannot be replayed, or it has too many hosts.
+    pub fn of(text: &str) -> Result<Self, ArchiveError> {
         // The file may begin with a byte order mark.
         let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(ArchiveError::NotAnArchive)?;
         let parsed = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
@@ -196,7 +210,7 @@ impl Archive {
     }
 
     /// Adds a response; of several responses for one path the first one counts.
-    fn add(&mut self, host: String, content: Content) {
+    fn add(&mut self, host: String, content: Response) {
         let number = self.hosts.iter().position(|one| *one == host).unwrap_or_else(|| {
             self.hosts.push(host);
             self.answers.push(Vec::new());
@@ -206,7 +220,8 @@ impl Archive {
     }
 
     /// The warning about omitted entries, if any.
-    fn warning(&self, path: PagePath) -> Option<Warning> {
+    #[must_use]
+    pub fn warning(&self, path: PagePath) -> Option<Warning> {
         let what: Vec<_> = self.left_out.iter().map(|(what, count)| format!("{count} {what}")).collect();
         (!what.is_empty()).then(|| Warning::ArchiveInPart { page: path.as_str().to_owned(), what })
     }
@@ -221,11 +236,11 @@ fn is_page(entry: &Entry) -> bool {
 fn document(
     url: &Url,
     entry: &Entry,
-    replayable: &Result<(String, Content), &'static str>,
+    replayable: &Result<(String, Response), Omission>,
 ) -> Result<(String, String), ArchiveError> {
     let (host, content) = match replayable {
         Ok(replayable) => replayable,
-        Err(what) => return Err(ArchiveError::DocumentLeftOut { url: url.clone(), what }),
+        Err(what) => return Err(ArchiveError::DocumentLeftOut { url: url.clone(), what: *what }),
     };
     let kind = kind(entry);
     match kind.split(';').next().unwrap_or_default().trim() {
@@ -235,37 +250,37 @@ fn document(
 }
 
 /// The host and response to replay, or the reason why the entry is omitted.
-fn replayable(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
+fn replayable(entry: &Entry, url: &Url) -> Result<(String, Response), Omission> {
     let Entry { request, response } = entry;
     match url.scheme() {
-        "ws" | "wss" => return Err("of WebSockets"),
-        "http" => return Err("without TLS (http://)"),
-        _ if request.method != "GET" => return Err("not a GET"),
+        "ws" | "wss" => return Err(Omission::WebSocket),
+        "http" => return Err(Omission::NoTls),
+        _ if request.method != "GET" => return Err(Omission::NotGet),
         _ => {}
     }
     let host = match url.host() {
         // Browsers resolve these hosts themselves.
         Some(Host::Domain(name)) if name != "localhost" && !name.ends_with(".localhost") => name.to_owned(),
-        _ => return Err("of localhost or an address"),
+        _ => return Err(Omission::NoName),
     };
     if url.port().is_some() {
-        return Err("at a port other than 443");
+        return Err(Omission::OtherPort);
     }
     let status = match u16::try_from(response.status) {
-        Ok(304) => return Err("from the browser's cache (304)"),
-        Ok(206) => return Err("partial content (206)"),
+        Ok(304) => return Err(Omission::Cached),
+        Ok(206) => return Err(Omission::Partial),
         Ok(status @ 200..=599) => status,
-        _ => return Err("without a response"),
+        _ => return Err(Omission::NoResponse),
     };
     let content = &response.content;
     let body = match (&content.text, content.encoding.as_deref()) {
-        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| "with a body that is not base64")?,
+        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| Omission::NotBase64)?,
         (Some(text), _) => text.clone().into_bytes(),
-        (None, _) if content.size.is_some_and(|size| size > 0.0) => return Err("without a body"),
+        (None, _) if content.size.is_some_and(|size| size > 0.0) => return Err(Omission::NoBody),
         (None, _) => Vec::new(),
     };
     let path = url[Position::BeforePath..Position::AfterQuery].to_owned();
-    Ok((host, Content { path, status, fields: fields(entry), body }))
+    Ok((host, Response { path, status, fields: fields(entry), body }))
 }
 
 /// The header fields of a replayed response: only fields that affect rendering and further requests. Archives contain
@@ -342,7 +357,7 @@ mod tests {
         assert_eq!(archive.hosts, ["www.shop.test", "shop.test", "static.shop.test"], "the document's first");
         assert_eq!(archive.document, "/?q=1");
         let answers = |host: usize| -> Vec<_> {
-            let one = |content: &Content| (content.path.clone(), content.status, content.body.clone());
+            let one = |content: &Response| (content.path.clone(), content.status, content.body.clone());
             archive.answers[host].iter().map(one).collect()
         };
         assert_eq!(answers(0), [("/?q=1".to_owned(), 200, "<p>é".as_bytes().to_vec())]);
@@ -372,19 +387,19 @@ mod tests {
             archive.left_out.into_iter().collect::<Vec<_>>()
         };
         for (other, what) in [
-            (entry("POST", "https://www.shop.test/", 200, "", json!({})), "not a GET"),
-            (url("http://plain.test/a.png"), "without TLS (http://)"),
-            (url("wss://www.shop.test/socket"), "of WebSockets"),
-            (url("https://192.0.2.1/a.png"), "of localhost or an address"),
-            (url("https://localhost/a.png"), "of localhost or an address"),
-            (url("https://www.shop.test:8443/a.png"), "at a port other than 443"),
-            (status(0), "without a response"),
-            (status(304), "from the browser's cache (304)"),
-            (status(206), "partial content (206)"),
-            (status(200), "without a body"),
+            (entry("POST", "https://www.shop.test/", 200, "", json!({})), Omission::NotGet),
+            (url("http://plain.test/a.png"), Omission::NoTls),
+            (url("wss://www.shop.test/socket"), Omission::WebSocket),
+            (url("https://192.0.2.1/a.png"), Omission::NoName),
+            (url("https://localhost/a.png"), Omission::NoName),
+            (url("https://www.shop.test:8443/a.png"), Omission::OtherPort),
+            (status(0), Omission::NoResponse),
+            (status(304), Omission::Cached),
+            (status(206), Omission::Partial),
+            (status(200), Omission::NoBody),
             (
                 entry("GET", "https://a.test/", 200, "", json!({ "text": "?", "encoding": "base64" })),
-                "with a body that is not base64",
+                Omission::NotBase64,
             ),
         ] {
             assert_eq!(left_out(other), [(what, 1)]);
@@ -414,9 +429,5 @@ mod tests {
         );
         let marked = format!("\u{feff}{}", json!({ "log": { "entries": [document()] } }));
         assert_eq!(Archive::of(&marked).unwrap().hosts, ["www.shop.test"]);
-        let nowhere = PagePath::of("./nowhere/saved.har").unwrap();
-        assert!(
-            Archive::read(nowhere).unwrap_err().to_string().contains("`./nowhere/saved.har`: cannot read the archive")
-        );
     }
 }

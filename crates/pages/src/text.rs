@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::corpus::{FileKind, PageFile};
 use wirelab_model::page::PageName;
-use wirelab_plan::corpus::{FileKind, PageFile};
 
 /// Text of the comments.
 const FILLER: &str = "Nothing to be read here: this text makes the file as large as it has to be. ";

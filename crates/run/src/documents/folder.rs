@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use wirelab_model::page_path::PagePath;
-use wirelab_plan::corpus::DOCUMENT;
+use wirelab_pages::corpus::DOCUMENT;
 
 use crate::error::RunError;
 

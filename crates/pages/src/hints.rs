@@ -1,7 +1,7 @@
 //! Early hints of a page: resources that it needs before it can be rendered.
 
+use crate::corpus::{FileKind, PageFile, files};
 use wirelab_model::page::PageName;
-use wirelab_plan::corpus::{FileKind, PageFile, files};
 
 /// Number of images to hint at if the page has no other resources: some of those visible without scrolling.
 const IMAGES: usize = 6;
