@@ -1,6 +1,7 @@
 //! From a study to a plan for this machine: the additions of the command line, the installed endpoints, the lab.
 
 mod candidates;
+mod private;
 
 use std::net::SocketAddr;
 
@@ -70,7 +71,8 @@ pub struct Resolved {
 }
 
 /// Plans a study for the installed endpoints and for its lab (`None`: the lab is unknown). Without `may_load`, hosts of
-/// other owners get no A/A twins. Starts no process but endpoints that describe themselves.
+/// other owners get no A/A twins, and names of sites are looked up. Starts no process but endpoints that describe
+/// themselves.
 ///
 /// # Errors
 /// If the study cannot be planned, or nothing of it can run here.
@@ -92,6 +94,7 @@ pub fn resolve(
     let (study, mut plan, more) = wirelab_plan::placed(study, &defaults, &refusal)?;
     warnings.extend(more);
     if !may_load {
+        private::fix_addresses(&mut plan, private::addresses);
         polite::remove_twins(&mut plan);
     }
     Ok(Resolved { study, plan, warnings, endpoints })
