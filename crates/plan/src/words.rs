@@ -1,4 +1,5 @@
-//! Rewords errors of `serde` for study authors, and suggests the word that was probably meant.
+//! Rewords errors of `serde` for study authors, and suggests the word that was probably meant. serde passes on
+//! errors as texts only, those of wirelab's own types included, so this file reads texts.
 
 pub(crate) use wirelab_model::nearest::nearest;
 use wirelab_model::settings::Settings;
