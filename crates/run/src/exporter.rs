@@ -144,7 +144,7 @@ mod tests {
     use wirelab_model::endpoint::{self, Description, Endpoint};
 
     use super::*;
-    use crate::fixture::cell;
+    use crate::fixture::{cell, plan};
 
     fn record(exposition: bool) -> EndpointRecord {
         let role = endpoint::Role { protocols: Vec::new(), features: Vec::new(), exposition, own_requests: false };
@@ -188,15 +188,7 @@ mod tests {
 
     #[test]
     fn endpoints_without_export_are_named() {
-        let plan = Plan {
-            cells: vec![cell()],
-            comparisons: Vec::new(),
-            seed: 1,
-            min_blocks: 1,
-            max_blocks: 1,
-            budget: None,
-            precision: 0.05,
-        };
+        let plan = plan(vec![cell()]);
         let endpoints = [("builtin".to_owned(), record(true))].into();
         assert_eq!(without_export(&plan, &endpoints), ["`builtin` as client"]);
         let mut observed = plan.clone();

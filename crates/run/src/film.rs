@@ -30,21 +30,12 @@ mod tests {
     use wirelab_model::units::Size;
 
     use super::*;
-    use crate::fixture::cell;
+    use crate::fixture::{cell, plan};
 
     #[test]
     fn only_cells_with_a_page_can_be_filmed() {
         let (mut page, single) = (cell(), cell());
         page.job.work = Work::Page(LoadedPage::plain(PageName::Small10, Size(0)));
-        let plan = |cells| Plan {
-            cells,
-            comparisons: Vec::new(),
-            seed: 1,
-            min_blocks: 1,
-            max_blocks: 1,
-            budget: None,
-            precision: 0.05,
-        };
         let film = ["cpu".to_owned(), "film".to_owned()];
         assert!(only_pages_are_filmed(&plan(vec![page.clone()]), &film).is_ok());
         assert!(only_pages_are_filmed(&plan(vec![single.clone()]), &film[..1]).is_ok());

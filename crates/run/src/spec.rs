@@ -319,28 +319,19 @@ fn request(cell: &Cell, requests: &Requests, documents: &Documents) -> Result<Re
 #[cfg(test)]
 mod tests {
     use wirelab_model::page::PageName;
-    use wirelab_model::plan::Plan;
     use wirelab_model::protocol::Protocol;
     use wirelab_model::timeline::Lifetimes;
     use wirelab_model::units::Size;
 
     use super::*;
-    use crate::fixture::cell;
+    use crate::fixture::{cell, plan};
 
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     const TRIAL: Trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
 
     fn files(folder: &Path, cell: &Cell) -> Files {
-        let plan = Plan {
-            cells: vec![cell.clone()],
-            comparisons: Vec::new(),
-            seed: 1,
-            min_blocks: 1,
-            max_blocks: 1,
-            budget: None,
-            precision: 0.05,
-        };
+        let plan = plan(vec![cell.clone()]);
         Files {
             pki: Pki::create(
                 folder,

@@ -35,7 +35,7 @@ mod tests {
     use wirelab_plan::polite;
 
     use super::*;
-    use crate::fixture::cell;
+    use crate::fixture::{cell, plan};
 
     #[test]
     fn a_name_with_private_addresses_only_has_no_limit_and_one_address() {
@@ -66,15 +66,7 @@ mod tests {
                 address: address_of(fixed),
                 trust_anchor: None,
             });
-            let mut plan = Plan {
-                cells: vec![cell],
-                comparisons: Vec::new(),
-                seed: 1,
-                min_blocks: 1,
-                max_blocks: 100,
-                budget: None,
-                precision: 0.05,
-            };
+            let mut plan = Plan { max_blocks: 100, ..plan(vec![cell]) };
             fix_addresses(&mut plan, known);
             assert_eq!(plan.cells[0].job.site().unwrap().address, address_of(address), "{host}");
             assert_eq!(polite::excess(&plan).is_some(), is_limited, "{host}");
