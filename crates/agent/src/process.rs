@@ -22,7 +22,7 @@ const KILLING: Duration = Duration::from_secs(20);
 const KNOWING: Duration = Duration::from_secs(10);
 
 /// How long to wait for the rest of an ended endpoint's standard error.
-const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A running endpoint. It ends with its host and, by contract, with its standard input.
 pub struct RemoteProcess {
@@ -96,20 +96,21 @@ impl RemoteProcess {
         command.extend(paths.iter().map(String::as_str));
         let archive = output(self.remote.as_ref(), &command, Vec::new(), Instant::now() + SENDING)?;
         files::take(&archive, &self.results).map_err(|error| {
-            LabError::process(format!("cannot take the results from {}", self.remote.name())).because(error)
+            LabError::process(format!("cannot fetch the results from {}", self.remote.name())).because(error)
         })
     }
 
     /// Sends the current list of servers.
     fn tell(&self, members: &Path) -> Result<(), LabError> {
-        let archive = files::pack(&[members.to_owned()], &[])
-            .map_err(|error| LabError::process(format!("cannot tell {} who serves", self.who)).because(error))?;
+        let archive = files::pack(&[members.to_owned()], &[]).map_err(|error| {
+            LabError::process(format!("cannot send the list of servers to {}", self.who)).because(error)
+        })?;
         take(self.remote.as_ref(), archive)
     }
 
     /// Records the endpoint's end, with the pod's state if that is the reason.
     fn bury(&mut self, ended: Ended) -> Exit {
-        let mut words = self.log.last_words(LAST_WORDS_PATIENCE);
+        let mut words = self.log.last_words(LAST_WORDS_TIMEOUT);
         let mut add = |why: String| words = format!("{words}\n[{why}]").trim_start().to_owned();
         let status = match ended {
             Ended::Code(code) if code <= 128 => ExitStatus::Code(code),
@@ -166,7 +167,7 @@ impl RemoteProcess {
         if let State::Lost(loss) = self.remote.state(Duration::ZERO) {
             words = format!("{words}\n[{}: {}]", self.remote.name(), loss.what);
         }
-        let last_words = format!("{}\n{words}", self.log.last_words(LAST_WORDS_PATIENCE)).trim().to_owned();
+        let last_words = format!("{}\n{words}", self.log.last_words(LAST_WORDS_TIMEOUT)).trim().to_owned();
         let exit = Exit { status: ExitStatus::Killed, usage: None, last_words };
         self.exit = Some(exit.clone());
         exit

@@ -16,7 +16,7 @@ pub trait Remote: Send + Sync {
     /// If the host cannot be reached, or refuses.
     fn run(&self, words: &[&str]) -> Result<Box<dyn Stream>, LabError>;
 
-    /// Whether the host works. Waits until `timeout` for the news that it does not.
+    /// The state of the host. A failure may become known later than its effects, so this waits for it until `timeout`.
     fn state(&self, timeout: Duration) -> State;
 
     /// Notes that the host did not answer although it seems to work, so that it is checked before its next use.
@@ -29,9 +29,9 @@ pub trait Remote: Send + Sync {
 /// The known state of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It works, according to this sentence.
+    /// The host works; the text is the evidence.
     Works(String),
-    /// It does not work.
+    /// The host does not work.
     Lost(Loss),
 }
 
@@ -80,7 +80,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The end as a phrase. `verb` is the one for an exit status.
+    /// The end as a phrase; `verb` precedes an exit status.
     #[must_use]
     pub fn phrase(&self, verb: &str) -> String {
         match self {

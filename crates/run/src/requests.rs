@@ -22,7 +22,7 @@ impl Sources for Here {
     }
 }
 
-/// The requests to send. They may hold secrets, so they belong into no file that a run keeps.
+/// The requests to send. They may contain secrets: no file that a run keeps may contain them.
 ///
 /// # Errors
 /// If a value is missing, or a file cannot be used.

@@ -19,7 +19,7 @@ pub(crate) fn wait(name: &str) -> io::Result<()> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut child = signal(SignalKind::child())?;
         let listener = listener().await.map_err(|error| {
-            io::Error::other(format!("listening at port {NAMING_PORT}, where pods say who they are: {error}"))
+            io::Error::other(format!("listening at port {NAMING_PORT}, to answer with the pod's name: {error}"))
         })?;
         loop {
             tokio::select! {
