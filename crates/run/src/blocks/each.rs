@@ -31,8 +31,9 @@ pub trait Blocks {
     /// Shows the progress, before and after each trial.
     fn show(&mut self, trial: &Trial);
 
-    /// The pace that spares servers of other owners. A trial begins when its interval has ended.
-    fn pace(&self) -> Option<&Pace> {
+    /// The pace that spares servers of other owners. A trial begins when its interval has ended, and the next interval
+    /// begins after the trial.
+    fn pace(&mut self) -> Option<&mut Pace> {
         None
     }
 
@@ -90,6 +91,9 @@ pub fn each_block<B: Blocks>(
                     info!("trial started");
                     if !work.perform(&trial)? {
                         return Ok(StopReason::Interrupted);
+                    }
+                    if let Some(pace) = work.pace() {
+                        pace.rest();
                     }
                 }
             }

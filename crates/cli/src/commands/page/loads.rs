@@ -124,7 +124,7 @@ impl Blocks for Loads<'_> {
         self.display.show(&self.counter.progress(trial.block, self.label(trial.cell)));
     }
 
-    fn pace(&self) -> Option<&Pace> {
+    fn pace(&mut self) -> Option<&mut Pace> {
         Some(self.pace)
     }
 
@@ -134,7 +134,6 @@ impl Blocks for Loads<'_> {
             self.versions.entry(cell.setup.browser).or_insert_with(|| session.version().to_owned());
             session.load(&cell.page).map(|load| (session, load))
         });
-        self.pace.rest();
         match loaded {
             Ok((session, load)) => {
                 cell.loads.push(load);

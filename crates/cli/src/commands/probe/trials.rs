@@ -88,13 +88,12 @@ impl Blocks for Trials<'_> {
         self.display.show(&self.counter.progress(trial.block, self.label(trial.cell)));
     }
 
-    fn pace(&self) -> Option<&Pace> {
-        Some(&self.pace)
+    fn pace(&mut self) -> Option<&mut Pace> {
+        Some(&mut self.pace)
     }
 
     fn perform(&mut self, trial: &Trial) -> Result<bool, Infallible> {
         let record = perform(self.args, self.requests, self.plan, *trial, self.interval, self.stop);
-        self.pace.rest();
         // A trial that Ctrl-C cut short is no result.
         if self.stop.load(Ordering::Relaxed) {
             return Ok(false);
