@@ -98,7 +98,7 @@ pub fn start_helper() {
 /// The filter in `WIRELAB_LOG`.
 fn chosen() -> Result<Option<Targets>> {
     match std::env::var(VARIABLE) {
-        Ok(text) if !text.trim().is_empty() => filter(&text).map(Some).map_err(Failure::input),
+        Ok(text) if !text.trim().is_empty() => filter(&text).map(Some),
         _ => Ok(None),
     }
 }
@@ -126,7 +126,10 @@ pub fn keep_in(folder: &Path) -> Result {
 }
 
 /// Reads a filter: a level for wirelab's own crates, or TARGET=LEVEL, separated by commas.
-fn filter(text: &str) -> std::result::Result<Targets, String> {
+///
+/// # Errors
+/// If a word is not a level.
+fn filter(text: &str) -> Result<Targets> {
     let mut targets = Targets::new();
     for directive in text.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         let (target, word) = directive.split_once('=').unwrap_or((OURS, directive));
@@ -139,13 +142,13 @@ fn filter(text: &str) -> std::result::Result<Targets, String> {
     Ok(targets)
 }
 
-fn unknown_level(word: &str) -> String {
-    format!(
+fn unknown_level(word: &str) -> Failure {
+    Failure::input(format!(
         "{VARIABLE}: `{word}` is not a level{}. The levels are {}. A filter is LEVEL or TARGET=LEVEL, or several of \
          them with commas",
         did_you_mean(word, LEVELS),
         LEVELS.join(", ")
-    )
+    ))
 }
 
 /// Writes lines above the progress bar.
@@ -203,7 +206,7 @@ mod tests {
     #[test]
     fn a_wrong_level_names_the_nearest_one() {
         for text in ["debgu", "wirelab_run=debgu"] {
-            let error = filter(text).unwrap_err();
+            let error = format!("{:?}", filter(text).unwrap_err());
             assert!(error.contains("WIRELAB_LOG: `debgu` is not a level, did you mean `debug`"), "{error}");
         }
     }
