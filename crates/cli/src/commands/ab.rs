@@ -3,6 +3,7 @@
 mod build;
 
 use indexmap::IndexMap;
+use wirelab_lab::{internet, loopback};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::study::{Factor, Study};
 use wirelab_model::units::Share;
@@ -21,7 +22,9 @@ pub fn ab(args: &AbArgs) -> Result {
     let requests = requests::of_ab(args)?;
     let source = Source::generated("ab", study(args, protocol, &builds))?;
     let study = source.with(|study| change(study, &builds, requests)).resolve(None, &args.sets)?;
-    let lab = args.lab.as_deref().unwrap_or(if is_url(&builds) { "internet" } else { "loopback" });
+    // A running server is in no lab that starts servers.
+    let usual = if is_url(&builds) { internet::INFO } else { loopback::INFO };
+    let lab = args.lab.as_deref().unwrap_or(usual.name);
     run::start(
         study,
         &args.sets,
