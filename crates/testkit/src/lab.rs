@@ -43,7 +43,7 @@ pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
 pub fn in_time(trials: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
     let mut in_time = trials;
     in_time.retain(|(cell, trial)| {
-        let was_too_busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
+        let was_too_busy = ["late-action", "slow-action"].iter().any(|code| trial["reason_code"] == *code);
         if was_too_busy {
             let (what, why) = (cell["levels"].to_string(), trial["reason"].to_string());
             skip_part(Skip::MachineTooBusy { what, why });
