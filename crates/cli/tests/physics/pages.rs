@@ -77,12 +77,26 @@ fn hinted_files_are_requested_while_the_server_waits() {
         return;
     }
     let folder = tempdir().unwrap();
-    let factors = "protocol = ['h1', 'h2', 'h3']\nearly_hints = [false, true]";
-    let text = study("loopback", &browsers, "page = 'today'\ndelay = '2 s'", factors);
+    // One factor with every combination has one baseline, so only one cell has a twin.
+    let mut cases = Vec::new();
+    for client in &browsers {
+        for protocol in ["h1", "h2", "h3"] {
+            for hints in [false, true] {
+                let settings = format!("{{ client = '{client}', protocol = '{protocol}', early_hints = {hints} }}");
+                cases.push(format!("case.{client}-{protocol}-{hints} = {settings}"));
+            }
+        }
+    }
+    let baseline = format!("{}-h1-false", browsers[0]);
+    let text = study("loopback", &browsers, "page = 'today'\ndelay = '2 s'", &cases.join("\n"))
+        .replace(&format!("client = {browsers:?}\n"), "")
+        .replace("factor = \"protocol\"\nbaseline = \"h1\"", &format!("factor = \"case\"\nbaseline = \"{baseline}\""));
     fs::write(folder.path().join("study.toml"), text).unwrap();
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     let mut heeded = BTreeSet::new();
-    for (cell, trial) in all_trials(folder.path()) {
+    let trials = all_trials(folder.path());
+    assert_eq!(trials.len(), cases.len() + 1, "and the twin of the baseline");
+    for (cell, trial) in trials {
         let job = &cell["job"];
         let is_hinted = job["early_hints"] == true;
         if is_hinted && job["client"] == "chromium" && job["protocol"] == "h1" {
