@@ -17,7 +17,9 @@ pub use call::{Call, output};
 pub use files::Sent;
 pub use process::RemoteProcess;
 pub use remote::{Ended, Loss, Piece, Remote, State, Stream};
-pub use there::{Facts, HOLDER, Held, Kind, NAMING_PORT, NO_PEERS, PATIENCE, Peers, ROOT, SIGN_OF_LIFE, SUBCOMMAND};
+pub use there::{
+    Facts, HOLDER, Held, Kind, NAMING_PORT, NO_PEERS, Peers, ROOT, ROUTING_TIMEOUT, SIGN_OF_LIFE, SUBCOMMAND,
+};
 pub use watcher::{ANSWERING, Watcher};
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::wire::{Wire, WireError};
 const STARTING: Duration = Duration::from_secs(60);
 
 /// Time-out of a command that does not wait for the network.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest path of a temporary folder for Chromium, in bytes. The socket that connects its processes adds 56 bytes
 /// to the path, and the limit is 107 (unix(7)).
@@ -79,7 +79,7 @@ impl Running {
 
     /// Sends a command and waits for its result.
     pub fn call(&mut self, what: &str, command: Value) -> Result<Value, Trouble> {
-        let answer = self.wire.call(command, Instant::now() + PATIENCE);
+        let answer = self.wire.call(command, Instant::now() + TIMEOUT);
         answer.map_err(|error| self.trouble(what, error))
     }
 
@@ -87,9 +87,9 @@ impl Running {
     pub fn end(&mut self, command: Value) -> Result<(), Trouble> {
         let sent = self.wire.post(command);
         sent.map_err(|error| self.trouble("telling it to end", error))?;
-        match self.process.ends_by(Instant::now() + PATIENCE) {
+        match self.process.ends_by(Instant::now() + TIMEOUT) {
             Some(_) => Ok(()),
-            None => Err(client(format!("{} did not end within {} s", self.name, PATIENCE.as_secs()))),
+            None => Err(client(format!("{} did not end within {} s", self.name, TIMEOUT.as_secs()))),
         }
     }
 
@@ -132,7 +132,7 @@ fn ready(
 fn trouble(name: &str, process: &mut LocalProcess, what: &str, error: WireError) -> Trouble {
     let reason = match error {
         WireError::Stopped => return Trouble::Stopped,
-        WireError::Deadline => format!("{name} did not answer within {} s, {what}", PATIENCE.as_secs()),
+        WireError::Deadline => format!("{name} did not answer within {} s, {what}", TIMEOUT.as_secs()),
         WireError::Refused(words) => format!("{name} refused, {what}: {words}"),
         WireError::Lost(words) => match process.ends_by(Instant::now() + ENDING) {
             Some(exit) => format!("{name} ended, {what}: {}", ending(&exit)),

@@ -16,7 +16,7 @@ use crate::session::Trouble;
 const CERTUTIL: &str = "certutil";
 
 /// Time-out of the tool, which takes a tenth of a second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a wait checks `stop`.
 const LOOK: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ fn run(program: Command, guard: &Arc<Guard>, stop: &AtomicBool) -> Result<(), Tr
     let mut process = LocalProcess::program(CERTUTIL, program, guard).map_err(|error| {
         failed(&format!("{error}. It is in the package libnss3-tools: sudo apt-get install libnss3-tools"))
     })?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match process.ends_by(Instant::now() + LOOK) {
             Some(exit) if exit.status == ExitStatus::Code(0) => return Ok(()),

@@ -70,7 +70,7 @@ pub use crate::client::http::Recipe;
 pub use crate::client::multiplexed::{Dial, Multiplexed, RequestProtocol};
 pub use crate::client::raw_requests::{Raw, RawQuic};
 pub use crate::client::servers::Servers;
-pub use crate::client::tickets::{Tickets, patience};
+pub use crate::client::tickets::{Tickets, ticket_timeout};
 pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
 pub use crate::lock_file::version;
 pub use crate::payload::{piece, piece_slice};

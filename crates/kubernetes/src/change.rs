@@ -11,7 +11,7 @@ use crate::names::name_of_servers;
 use crate::pods::Pods;
 use crate::service;
 use crate::watch::Watch;
-use wirelab_agent::{Call, PATIENCE, output};
+use wirelab_agent::{Call, ROUTING_TIMEOUT, output};
 use wirelab_lab::LabError;
 use wirelab_model::network::SERVER_NAME;
 
@@ -59,7 +59,7 @@ impl Change {
         let servers = names.iter().map(server).collect::<Result<Vec<_>, _>>()?;
         pods.serve(names)?;
         let lookouts = pods.lookouts(clients);
-        let deadline = Instant::now() + PATIENCE + SAYING;
+        let deadline = Instant::now() + ROUTING_TIMEOUT + SAYING;
         let mut change = Self { way, servers, lookouts, slices: None, looks: Vec::new(), deadline };
         match way {
             Way::Address(_) => change.looks = change.begin_to_look(pods)?,

@@ -108,15 +108,15 @@ impl Cluster {
 
     fn within<T>(
         &self,
-        patience: Duration,
+        limit: Duration,
         attempt: &str,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, LabError> {
-        let answer = self.runtime.block_on(async { tokio::time::timeout(patience, request).await });
+        let answer = self.runtime.block_on(async { tokio::time::timeout(limit, request).await });
         match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(refusal(attempt, &error)),
-            Err(_) => Err(LabError::cluster(format!("{attempt}: the API server did not answer within {patience:?}"))
+            Err(_) => Err(LabError::cluster(format!("{attempt}: the API server did not answer within {limit:?}"))
                 .remedy("is it up, and is it reached from here?")),
         }
     }

@@ -302,8 +302,8 @@ impl Pods {
         stop: &AtomicBool,
     ) -> Result<Vec<(String, String, Pod)>, LabError> {
         let count = names.len() as u32;
-        let patience = STARTING + STARTING_EACH * count;
-        let deadline = Instant::now() + patience;
+        let limit = STARTING + STARTING_EACH * count;
+        let deadline = Instant::now() + limit;
         let mut watch = self.watch(common.namespace)?;
         loop {
             let pods = watch.objects();
@@ -333,7 +333,7 @@ impl Pods {
             if Instant::now() > deadline {
                 let late: Vec<_> =
                     late.into_iter().map(|(name, pod)| format!("{name} ({})", state::waits_for(pod))).collect();
-                return Err(LabError::cluster(format!("pods are not ready after {patience:?}: {}", late.join(", "))));
+                return Err(LabError::cluster(format!("pods are not ready after {limit:?}: {}", late.join(", "))));
             }
             watch.change(deadline.min(Instant::now() + SLICE))?;
         }
@@ -403,15 +403,15 @@ fn lost_among(names: &[String], there: &BTreeMap<String, Pod>) -> Vec<String> {
 }
 
 /// Why a pod no longer works; `None` if the cluster reports no reason within `timeout`.
-pub(crate) fn post_mortem(cluster: &Arc<Cluster>, api: &Api<Pod>, name: &str, patience: Duration) -> Option<Loss> {
-    let deadline = Instant::now() + patience;
+pub(crate) fn post_mortem(cluster: &Arc<Cluster>, api: &Api<Pod>, name: &str, limit: Duration) -> Option<Loss> {
+    let deadline = Instant::now() + limit;
     let gone = |what: String| Loss { what, is_memory: false };
     let became = |pods: &BTreeMap<String, Pod>| match pods.get(name) {
         Some(pod) => state::loss(pod),
         None => Some(gone("it was deleted".to_owned())),
     };
     let watch = Watch::begin(cluster, api, &format!("the pod {name}"), Only::Name(name.to_owned()));
-    let known = watch.and_then(|mut watch| match patience {
+    let known = watch.and_then(|mut watch| match limit {
         Duration::ZERO => Ok(became(watch.objects())),
         _ => watch.find(deadline, became),
     });

@@ -16,7 +16,7 @@ use crate::names::{SERVICE, SERVING, name_of_servers};
 use crate::objects::{Common, labels, object};
 use crate::pods::Pods;
 use crate::watch::{Only, Watch};
-use wirelab_agent::{Kind, NAMING_PORT, PATIENCE, output};
+use wirelab_agent::{Kind, NAMING_PORT, ROUTING_TIMEOUT, output};
 use wirelab_lab::LabError;
 
 /// The label of a service's endpoint slices.
@@ -115,7 +115,7 @@ pub(crate) fn prove(
 ) -> Result<(), LabError> {
     let (target, times) = (address.to_string(), (PROBES * servers as u32).to_string());
     let command = ["probe", kind.word(), &target, &times];
-    let deadline = Instant::now() + PATIENCE + SAYING;
+    let deadline = Instant::now() + ROUTING_TIMEOUT + SAYING;
     output(&pods.remote(client), &command, Vec::new(), deadline)
         .map(drop)
         .map_err(|error| LabError::cluster(format!("{address} does not lead the client to its servers")).because(error))

@@ -25,7 +25,7 @@ pub struct Stage {
     pub reference: Party,
     /// Certificates and documents.
     pub material: Material,
-    patience: Duration,
+    step_timeout: Duration,
     scratch: PathBuf,
     serial: Cell<u32>,
     logs: RefCell<Vec<PathBuf>>,
@@ -64,7 +64,7 @@ impl Stage {
         description: Description,
         reference: &Endpoint,
         scratch: &Path,
-        patience: Duration,
+        step_timeout: Duration,
     ) -> Result<Self, SetUpError> {
         let scratch = scratch.join(format!("suite-{}", endpoint.name));
         let scratch = std::path::absolute(&scratch).unwrap_or(scratch);
@@ -75,7 +75,7 @@ impl Stage {
             subject: Party { endpoint: endpoint.clone(), description },
             reference: Party { endpoint: reference.clone(), description: of_reference },
             material,
-            patience,
+            step_timeout,
             scratch,
             serial: Cell::new(0),
             logs: RefCell::default(),
@@ -84,7 +84,7 @@ impl Stage {
 
     /// The deadline of the next step.
     pub fn deadline(&self) -> Instant {
-        Instant::now() + self.patience
+        Instant::now() + self.step_timeout
     }
 
     /// A unique path.

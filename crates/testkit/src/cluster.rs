@@ -97,7 +97,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Waits until `holds`, with the patience that a cluster needs whose nodes share two processors.
+/// Waits until `holds`, as long as a cluster may need whose nodes share two processors.
 #[track_caller]
 pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
     eventually_within(Duration::from_secs(180), what, holds);

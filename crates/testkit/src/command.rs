@@ -102,8 +102,8 @@ pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
 
 /// Waits until `holds`, with a time-out.
 #[track_caller]
-pub fn eventually_within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience;
+pub fn eventually_within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(5));

@@ -14,7 +14,7 @@ use crate::lab::{all_trials, folder_with};
 use crate::{Skip, eventually_within, processes, root, said, skip, wirelab};
 
 /// Time-out for the start of an installed endpoint on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// The endpoints that this program has installed. Locked during an installation, because wirelab does not wait for
 /// another one.
@@ -61,12 +61,12 @@ pub fn first_trial_without(folder: &Path, spec: &str) -> Value {
     // process has no command line, and a script's short-lived children share its command line.
     let leader = |pid: u32| getpgid(Pid::from_raw(pid.cast_signed())).ok();
     let mut victim = None;
-    eventually_within(PATIENCE, &format!("the start of a process with {spec}"), || {
+    eventually_within(LONGEST_WAIT, &format!("the start of a process with {spec}"), || {
         victim = processes(spec).into_iter().filter(is_ours).find_map(leader);
         victim.is_some()
     });
     kill_process(victim.unwrap(), Signal::KILL).unwrap();
-    eventually_within(PATIENCE, "the end of the first trial", || has_ended_a_trial(folder));
+    eventually_within(LONGEST_WAIT, "the end of the first trial", || has_ended_a_trial(folder));
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
     said(child.wait_with_output().unwrap()).with_status(130);

@@ -9,7 +9,7 @@ use rustls_pki_types::ServerName;
 use serde_json::json;
 use wirelab_endpoint::program::{
     ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, Tickets, client_idle,
-    done_code, given_up_code, patience,
+    done_code, given_up_code, ticket_timeout,
 };
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::sample::Handshake;
@@ -103,8 +103,8 @@ impl Dial for Dialer {
 
     async fn close(&self, link: &Link) {
         if self.resumes {
-            let patience = patience(link.connection.smoothed_round_trip());
-            let ticket = tokio::time::timeout(patience, link.connection.ticket()).await;
+            let limit = ticket_timeout(link.connection.smoothed_round_trip());
+            let ticket = tokio::time::timeout(limit, link.connection.ticket()).await;
             self.tickets.keep(ticket.ok().flatten());
         }
         link.connection.shut_down(self.done);

@@ -15,7 +15,7 @@ use tokio_quiche::quic::connect_with_config;
 use tokio_quiche::socket::Socket;
 use tokio_quiche::{ApplicationOverQuic, ClientH3Driver};
 use wirelab_endpoint::program::{
-    ATTEMPT, Account, Accounts, Configured, Dial, Failure, RawQuic, Refusal, Servers, Tickets, done_code, patience,
+    ATTEMPT, Account, Accounts, Configured, Dial, Failure, RawQuic, Refusal, Servers, Tickets, done_code, ticket_timeout,
     udp_socket,
 };
 use wirelab_contract::error_kind::ErrorKind;
@@ -167,8 +167,8 @@ impl<A: Application> Dial for Dialer<A> {
 
     async fn close(&self, link: &Link<A>) {
         if self.resumes {
-            let patience = patience(link.line.round_trip());
-            let ticket = tokio::time::timeout(patience, link.line.ticket()).await;
+            let limit = ticket_timeout(link.line.round_trip());
+            let ticket = tokio::time::timeout(limit, link.line.ticket()).await;
             self.tickets.keep(ticket.ok().flatten());
         }
         link.line.close();

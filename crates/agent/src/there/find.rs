@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long the cluster may take to route clients to a changed set of servers.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const ROUTING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time-out of one connection.
 const ANSWERING: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub(crate) fn behind(address: &str, names: &[&str]) -> io::Result<()> {
     let address: SocketAddr =
         address.parse().map_err(|_| io::Error::other(format!("`{address}` is no address with a port")))?;
     let enough = TIMES * (names.len() + 1);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ROUTING_TIMEOUT;
     let (mut in_a_row, mut found) = (0, BTreeSet::new());
     loop {
         let said = who(address);
@@ -65,7 +65,7 @@ fn who(address: SocketAddr) -> io::Result<String> {
 /// Looks a name up repeatedly until it resolves to exactly these addresses.
 pub(crate) fn by_name(name: &str, addresses: &[&str]) -> io::Result<()> {
     let wanted: BTreeSet<IpAddr> = addresses.iter().filter_map(|address| address.parse().ok()).collect();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ROUTING_TIMEOUT;
     loop {
         // The system's resolver, as clients use it.
         let found = (name, 0).to_socket_addrs().map(|found| found.map(|socket| socket.ip()).collect::<BTreeSet<_>>());

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use crate::files;
 
-pub use find::PATIENCE;
+pub use find::ROUTING_TIMEOUT;
 pub use hold::{HOLDER, Held, SIGN_OF_LIFE};
 pub use look::Facts;
 pub use observe::NO_PEERS;
@@ -63,7 +63,7 @@ pub fn main(words: &[String]) -> ExitCode {
         ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
         ["find", address, ref names @ ..] => find::behind(address, names),
         ["resolve", name, ref addresses @ ..] => find::by_name(name, addresses),
-        ["probe", kind, address, times] => probe::run(kind, address, times, PATIENCE),
+        ["probe", kind, address, times] => probe::run(kind, address, times, ROUTING_TIMEOUT),
         ["observe", observers, ref played @ ..] => observe::in_pod(observers, played),
         ["observe-node", pod, peers, observers, ref played @ ..] => observe::on_node(pod, peers, observers, played),
         ["sweep"] => sweep::sweep(),

@@ -57,12 +57,12 @@ impl Kind {
 }
 
 /// Probes until `times` attempts in a row were answered, each from a new socket; fails after `timeout`.
-pub(crate) fn run(kind: &str, address: &str, times: &str, patience: Duration) -> io::Result<()> {
+pub(crate) fn run(kind: &str, address: &str, times: &str, timeout: Duration) -> io::Result<()> {
     let wrong = || io::Error::other(format!("cannot probe `{kind}` at `{address}` `{times}` times"));
     let kind = [Kind::Tcp, Kind::Quic, Kind::Udp].into_iter().find(|known| known.word() == kind).ok_or_else(wrong)?;
     let address: SocketAddr = address.parse().map_err(|_| wrong())?;
     let times: u32 = times.parse().map_err(|_| wrong())?;
-    in_a_row(times, Instant::now() + patience, || ask(kind, address))
+    in_a_row(times, Instant::now() + timeout, || ask(kind, address))
         .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))
 }
 

@@ -18,7 +18,7 @@ use crate::load::Observed;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
 use crate::resource::{Body, Resource};
-use crate::running::{Listens, PATIENCE, Running};
+use crate::running::{Listens, Running, TIMEOUT};
 use crate::session::Trouble;
 use crate::timeline::{PREPARE, READ};
 use crate::trust;
@@ -131,7 +131,7 @@ impl Chromium {
             // A redirect shares its request id with the request that follows it.
             if resource.redirect.is_none() {
                 let ask = command(Some(&session), "Network.getResponseBody", json!({ "requestId": request }));
-                resource.body = match self.running.wire.call(ask, Instant::now() + PATIENCE) {
+                resource.body = match self.running.wire.call(ask, Instant::now() + TIMEOUT) {
                     Ok(answer) => {
                         Some(Body { text: text(&answer["body"]), is_base64: answer["base64Encoded"] == true })
                     }

@@ -21,7 +21,7 @@ use crate::load::Observed;
 use crate::logs::take_qlog;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
-use crate::running::{Listens, PATIENCE, Running};
+use crate::running::{Listens, Running, TIMEOUT};
 use crate::session::Trouble;
 use crate::timeline::{PREPARE, READ};
 use crate::trust;
@@ -226,7 +226,7 @@ impl Firefox {
 
     /// As [`Firefox::call`]; `None` if this Firefox refuses the command.
     fn ask(&mut self, method: &str, params: Value) -> Result<Option<Value>, Trouble> {
-        match self.running.wire.call(command(method, params), Instant::now() + PATIENCE) {
+        match self.running.wire.call(command(method, params), Instant::now() + TIMEOUT) {
             Ok(answer) => Ok(Some(answer)),
             Err(WireError::Refused(_)) => Ok(None),
             Err(error) => Err(self.running.trouble(method, error)),

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Read and write time-out of a connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum size of a request in bytes.
 const LARGEST: usize = 16 * 1024;
@@ -61,8 +61,8 @@ impl Drop for Elsewhere {
 }
 
 fn answer(mut visitor: TcpStream) -> io::Result<()> {
-    visitor.set_read_timeout(Some(PATIENCE))?;
-    visitor.set_write_timeout(Some(PATIENCE))?;
+    visitor.set_read_timeout(Some(TIMEOUT))?;
+    visitor.set_write_timeout(Some(TIMEOUT))?;
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") && request.len() < LARGEST {
         let mut piece = [0; 1024];

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use wirelab_testkit::installed::{PATIENCE, first_trial_without, prepared, run};
+use wirelab_testkit::installed::{LONGEST_WAIT, first_trial_without, prepared, run};
 use wirelab_testkit::lab::{all_trials, folder_with, in_time};
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
@@ -140,11 +140,11 @@ fn when_wirelab_is_killed_no_sidecar_is_left() {
     let Some(folder) = prepared(STUDY, "envoy", NEEDS) else { return };
     let mut child = run(folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Envoy itself, which works in a folder of the trial.
-    eventually_within(PATIENCE, "Envoy", || at_work(&folder.path().join("wirelab-runs")) > 0);
+    eventually_within(LONGEST_WAIT, "Envoy", || at_work(&folder.path().join("wirelab-runs")) > 0);
     child.kill().unwrap();
     child.wait().unwrap();
     let mark = folder.path().to_string_lossy().into_owned();
-    eventually_within(PATIENCE, "the end of every process", || {
+    eventually_within(LONGEST_WAIT, "the end of every process", || {
         processes(&mark).is_empty() && at_work(folder.path()) == 0
     });
 }

@@ -330,8 +330,8 @@ impl Link {
             && self.connection.close_reason().is_none()
             && let Some(facts) = self.facts()
         {
-            let patience = tickets::patience(self.connection.rtt());
-            let _ = timeout(patience, facts.tickets.first()).await;
+            let limit = tickets::ticket_timeout(self.connection.rtt());
+            let _ = timeout(limit, facts.tickets.first()).await;
         }
         self.connection.close(done, b"");
         // The connection's task is awake and runs before this task resumes for the second time.

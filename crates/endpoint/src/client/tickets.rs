@@ -39,7 +39,7 @@ impl Tickets {
 
 /// Time limit of the wait for a ticket, for a round trip of `trip`.
 #[must_use]
-pub fn patience(trip: Duration) -> Duration {
+pub fn ticket_timeout(trip: Duration) -> Duration {
     3 * trip + Duration::from_millis(100)
 }
 

@@ -31,7 +31,7 @@ const MS: u64 = 1_000_000;
 const HOUR: u64 = 3_600_000 * MS;
 const STREAM_WINDOW: u32 = 8 << 20;
 /// Time-out of a server's answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HINT: &str = "</a/1.css>; rel=preload; as=style";
 
 fn spec(place: &Place, protocol: Protocol, think_ns: u64, hints: &[&str]) -> ServerSpec {
@@ -246,7 +246,7 @@ async fn answered(server: &mut Endpoint, requests: u64) {
             }
         }
     };
-    timeout(PATIENCE, ask).await.unwrap_or_else(|_| panic!("{requests} responses are not in the queue"));
+    timeout(TIMEOUT, ask).await.unwrap_or_else(|_| panic!("{requests} responses are not in the queue"));
 }
 
 /// The order in which responses end: three large responses that are not urgent, one of them started, and a larger

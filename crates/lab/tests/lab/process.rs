@@ -9,10 +9,10 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 
 /// Long enough for each script on a loaded machine. Only a failed test waits that long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn soon() -> Instant {
-    Instant::now() + PATIENCE
+    Instant::now() + TIMEOUT
 }
 
 /// A deadline for an event that must not come. A short one cannot make a correct program fail.

@@ -14,7 +14,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 
 /// Time-out of a failed test.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server with a child, a grandchild, and a descendant outside its process group and session; all of them ignore
 /// polite signals.
@@ -59,7 +59,7 @@ fn a_guard_that_is_dropped_ends_what_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let guard = Arc::new(Guard::start(&std::env::current_exe().unwrap()).unwrap());
     let mut server = start_family(folder.path(), &guard);
-    assert!(matches!(server.next_event(Instant::now() + PATIENCE), Ok(Event::Ready { .. })));
+    assert!(matches!(server.next_event(Instant::now() + TIMEOUT), Ok(Event::Ready { .. })));
     drop(server);
     drop(guard);
     assert_all_gone(folder.path());
@@ -81,7 +81,7 @@ fn a_program_that_is_no_guard_is_refused() {
 pub fn play_wirelab(folder: &Path) -> ExitCode {
     let guard = Arc::new(Guard::start(&std::env::current_exe().unwrap()).unwrap());
     let mut server = start_family(folder, &guard);
-    let ready = server.next_event(Instant::now() + PATIENCE);
+    let ready = server.next_event(Instant::now() + TIMEOUT);
     println!("{}", if matches!(ready, Ok(Event::Ready { .. })) { "running" } else { "broken" });
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read_line(&mut String::new());
@@ -120,7 +120,7 @@ fn start_family(folder: &Path, guard: &Arc<Guard>) -> LocalProcess {
 fn assert_all_gone(folder: &Path) {
     let pids = std::fs::read_to_string(folder.join("pids")).unwrap();
     assert_eq!(pids.lines().count(), 4, "{pids}");
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     for pid in pids.lines() {
         while is_running(pid) {
             assert!(Instant::now() < until, "process {pid} is left");

@@ -9,7 +9,7 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_suite::{Limits, Report, Verdict, check_within};
 
 /// Longer than the start of a shell on a busy machine; short enough for the tests of hanging endpoints.
-const PATIENCE: Limits =
+const LIMITS: Limits =
     Limits { step: Duration::from_secs(5), whole: Duration::from_secs(600), at_once: NonZero::<usize>::MIN };
 
 const DESCRIPTION: &str = r#"{"contract":1,"name":"broken","library":"sh","version":"1","language":"sh","server":{"protocols":["h1c"],"features":["files"]},"client":{"protocols":["h1c"],"features":["files"]}}"#;
@@ -20,7 +20,7 @@ fn check_script(script: &str) -> Report {
 }
 
 fn check_whole(script: &str) -> Report {
-    check_with(PATIENCE, script)
+    check_with(LIMITS, script)
 }
 
 fn check_with(limits: Limits, script: &str) -> Report {
@@ -125,7 +125,7 @@ fn an_endpoint_that_hangs_is_given_up() {
 
 #[test]
 fn an_endpoint_that_is_slow_in_every_case_is_given_up_and_that_is_no_pass() {
-    let limits = Limits { whole: Duration::ZERO, ..PATIENCE };
+    let limits = Limits { whole: Duration::ZERO, ..LIMITS };
     let report = check_with(limits, &format!("echo '{DESCRIPTION}'"));
     assert_eq!((report.passed(), report.failed()), (1, 0), "the description is always asked for: {report:#?}");
     assert!(report.not_tried() > 10, "{report:#?}");

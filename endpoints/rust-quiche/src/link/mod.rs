@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use wirelab_endpoint::program::{Account, Failure, patience};
+use wirelab_endpoint::program::{Account, Failure, ticket_timeout};
 use wirelab_contract::sample::Handshake;
 use wirelab_quiche::of_connection;
 
@@ -157,17 +157,17 @@ impl<S: Speaker> Link<S> {
     }
 
     async fn ticket(&self) -> Option<Vec<u8>> {
-        let patience = {
+        let limit = {
             let connection = self.connection.lock();
             let trip = connection.path_stats().next().map_or(Duration::ZERO, |path| path.rtt);
-            patience(trip)
+            ticket_timeout(trip)
         };
         let came = async {
             while self.connection.lock().session().is_none() && self.is_open() {
                 self.arrived.notified().await;
             }
         };
-        let _ = tokio::time::timeout(patience, came).await;
+        let _ = tokio::time::timeout(limit, came).await;
         self.connection.lock().session().map(<[u8]>::to_vec)
     }
 
