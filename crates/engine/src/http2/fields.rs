@@ -1,6 +1,7 @@
-//! Header fields of responses, compressed by HPACK (RFC 7541). Only what frames a response is kept of them.
+//! Header fields, compressed by HPACK (RFC 7541). Only what frames a response, or addresses a request, is kept of them.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use wirelab_contract::error_kind::ErrorKind;
 
@@ -22,11 +23,17 @@ const NAMES: [u8; 61] = [
 /// The statuses in the static table, from index 8 on.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 
-/// The first index of `:status`, and the index of `content-length`.
-const STATUS: usize = 8;
-const LENGTH: usize = 28;
+/// Indices of names in the static table: the first of those with this name.
+pub(super) const METHOD: usize = 2;
+pub(super) const PATH: usize = 4;
+pub(super) const STATUS: usize = 8;
+pub(super) const LENGTH: usize = 28;
 
-/// What frames a response.
+/// The values of the static table from [`METHOD`] on, and from [`PATH`] on.
+const METHODS: [&[u8]; 2] = [b"GET", b"POST"];
+const PATHS: [&[u8]; 2] = [b"/", b"/index.html"];
+
+/// What frames a response or the body of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Fields {
     /// `:status`.
@@ -43,6 +50,9 @@ enum Field {
     Status(u16),
     Length(u64),
     GrpcStatus(u32),
+    /// The value is in the table, or in `text` of the decoder.
+    Method,
+    Path,
     Other,
 }
 
@@ -52,15 +62,19 @@ enum Name {
     Status,
     Length,
     GrpcStatus,
+    Method,
+    Path,
     Other,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Entry {
     name: Name,
     name_size: u32,
     size: u32,
     field: Field,
+    /// The value of `:method` or `:path`.
+    value: Option<Rc<[u8]>>,
 }
 
 /// The decoder of one connection.
@@ -74,12 +88,15 @@ pub(super) struct Decoder {
     last: Vec<u8>,
     known: Option<Fields>,
     text: Vec<u8>,
+    /// `:method` and `:path` of the last block that had them.
+    pub method: Vec<u8>,
+    pub path: Vec<u8>,
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        let (table, last, text) = Default::default();
-        Self { table, size: 0, largest: TABLE, last, known: None, text }
+        let (table, last, text, method, path) = Default::default();
+        Self { table, size: 0, largest: TABLE, last, known: None, text, method, path }
     }
 }
 
@@ -104,17 +121,18 @@ impl Decoder {
             } else {
                 let indexed = first & 0x40 != 0;
                 let entry = self.literal(&mut rest, if indexed { 6 } else { 4 })?;
+                let field = entry.field;
                 if indexed {
                     changed = true;
                     self.insert(entry);
                 }
-                entry.field
+                field
             };
             match field {
                 Field::Status(status) if fields.status.replace(status).is_none() => {}
                 Field::Length(length) if fields.length.replace(length).is_none_or(|other| other == length) => {}
                 Field::GrpcStatus(status) => fields.grpc_status = Some(status),
-                Field::Other => {}
+                Field::Method | Field::Path | Field::Other => {}
                 Field::Status(_) | Field::Length(_) => return Err(broken()),
             }
         }
@@ -128,13 +146,25 @@ impl Decoder {
     }
 
     /// The field at an index.
-    fn field(&self, index: u64) -> Result<Field, Failure> {
-        match usize::try_from(index).map_err(|_| broken())? {
-            0 => Err(broken()),
-            index @ STATUS..15 => Ok(Field::Status(STATUSES[index - STATUS])),
-            1..=61 => Ok(Field::Other),
-            index => self.table.get(index - 62).map(|entry| entry.field).ok_or_else(broken),
+    fn field(&mut self, index: u64) -> Result<Field, Failure> {
+        let index = usize::try_from(index).map_err(|_| broken())?;
+        let (field, value) = match index {
+            0 => return Err(broken()),
+            METHOD..PATH => (Field::Method, Some(METHODS[index - METHOD])),
+            PATH..6 => (Field::Path, Some(PATHS[index - PATH])),
+            STATUS..15 => (Field::Status(STATUSES[index - STATUS]), None),
+            1..=61 => (Field::Other, None),
+            _ => {
+                let entry = self.table.get(index - 62).ok_or_else(broken)?;
+                (entry.field, entry.value.as_deref())
+            }
+        };
+        match field {
+            Field::Method => replace(&mut self.method, value),
+            Field::Path => replace(&mut self.path, value),
+            _ => {}
         }
+        Ok(field)
     }
 
     /// The name at an index, and its size.
@@ -143,6 +173,8 @@ impl Decoder {
             0 => Err(broken()),
             index @ 1..=61 => {
                 let name = match index {
+                    METHOD..PATH => Name::Method,
+                    PATH..6 => Name::Path,
                     STATUS..15 => Name::Status,
                     LENGTH => Name::Length,
                     _ => Name::Other,
@@ -162,6 +194,8 @@ impl Decoder {
                     b":status" => Name::Status,
                     b"content-length" => Name::Length,
                     b"grpc-status" => Name::GrpcStatus,
+                    b":method" => Name::Method,
+                    b":path" => Name::Path,
                     _ => Name::Other,
                 };
                 (name, size)
@@ -173,9 +207,18 @@ impl Decoder {
             Name::Status => Field::Status(self.number().filter(|_| size == 3).ok_or_else(broken)?),
             Name::Length => Field::Length(self.number().ok_or_else(broken)?),
             Name::GrpcStatus => Field::GrpcStatus(self.number().unwrap_or(u32::MAX)),
+            Name::Method => {
+                self.method.clone_from(&self.text);
+                Field::Method
+            }
+            Name::Path => {
+                self.path.clone_from(&self.text);
+                Field::Path
+            }
             Name::Other => Field::Other,
         };
-        Ok(Entry { name, name_size, size: name_size.saturating_add(size).saturating_add(OVERHEAD), field })
+        let value = matches!(field, Field::Method | Field::Path).then(|| Rc::from(&self.text[..]));
+        Ok(Entry { name, name_size, size: name_size.saturating_add(size).saturating_add(OVERHEAD), field, value })
     }
 
     /// Reads a string into `text`, and returns its size.
@@ -216,6 +259,11 @@ impl Decoder {
     }
 }
 
+fn replace(text: &mut Vec<u8>, value: Option<&[u8]>) {
+    text.clear();
+    text.extend_from_slice(value.unwrap_or_default());
+}
+
 /// Reads an integer with a prefix of this number of bits (RFC 7541, section 5.1).
 pub(crate) fn integer(rest: &mut &[u8], bits: u32) -> Result<u64, Failure> {
     let (first, mut after) = rest.split_first().ok_or_else(broken)?;
@@ -238,7 +286,7 @@ pub(crate) fn integer(rest: &mut &[u8], bits: u32) -> Result<u64, Failure> {
 }
 
 fn broken() -> Failure {
-    Failure::new(ErrorKind::Protocol, "the compressed header fields of a response are not valid")
+    Failure::new(ErrorKind::Protocol, "the compressed header fields are not valid")
 }
 
 /// Appends a literal field with a new name, which enters the dynamic table if `indexed`.
