@@ -11,6 +11,7 @@
 //! | `link` | the interface of a connection with its socket, which the load drives |
 //! | `stream` | a link over TCP, with or without TLS, for every machine of bytes |
 //! | `poller` | the reactor: epoll, and one alarm |
+//! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
 //! Every client shares `schedule`, `record`, `requests`, `expected`, `progress`, `servers`, `socket`, `tls`,
@@ -33,6 +34,8 @@ pub mod link;
 pub mod load;
 #[cfg(feature = "load")]
 pub mod machine;
+#[cfg(feature = "load")]
+pub mod null;
 pub mod payload;
 #[cfg(feature = "load")]
 pub mod poller;

@@ -154,7 +154,7 @@ fn head(status: u16, minor: u8, fields: &[Header<'_>]) -> Result<Head, Failure> 
     Ok(Head { status, framing, persists, size: 0 })
 }
 
-fn number(digits: &[u8]) -> Option<u64> {
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()
 }

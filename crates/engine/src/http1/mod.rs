@@ -1,8 +1,9 @@
-//! The client's side of HTTP/1.1 (RFC 9112), without input or output.
+//! HTTP/1.1 (RFC 9112), without input or output. `server` has the server's side, the rest the client's.
 
 mod chunked;
 mod head;
 mod request;
+pub(crate) mod server;
 #[cfg(test)]
 mod tests;
 

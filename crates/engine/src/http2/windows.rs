@@ -20,6 +20,9 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// The initial windows of HTTP/2.
+    pub const SMALLEST: Self = Self { stream: SMALLEST_CONNECTION as u32, connection: SMALLEST_CONNECTION as u32 };
+
     /// The windows of the spec; a window that the spec does not set comes from `default`.
     pub fn of(transport: &Transport, default: Self) -> Result<Self, Refusal> {
         let window = |field: &str, value: Option<u64>, smallest: u64, default: u32| match value {
