@@ -1,9 +1,11 @@
-//! The client's side of HTTP/2 (RFC 9113), without input or output.
+//! HTTP/2 (RFC 9113), without input or output. `server` has the server's side, `fields`, `frame`, `huffman` and
+//! `windows` belong to both, the rest to the client.
 
 mod fields;
 mod frame;
 pub(crate) mod huffman;
 mod request;
+pub(crate) mod server;
 mod streams;
 #[cfg(test)]
 mod tests;
