@@ -68,6 +68,16 @@ impl Poller {
         self.register(socket.as_raw_fd(), token, WANTED)
     }
 
+    /// Watches a listening socket that several threads share: a connection wakes one of those that wait, and is reported
+    /// until one accepts it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn listen(&self, socket: &impl AsRawFd, token: u64) -> io::Result<()> {
+        self.register(socket.as_raw_fd(), token, libc::EPOLLIN | libc::EPOLLEXCLUSIVE)
+    }
+
     /// Watches a socket that is watched already under another token. What is ready is reported again.
     ///
     /// # Errors

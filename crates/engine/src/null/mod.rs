@@ -4,14 +4,26 @@
 //! compression of header fields with the load engine. A head that repeats on a connection is recognised and not parsed
 //! again; its answer is encoded already.
 
+mod connection;
 mod outbox;
 #[cfg(test)]
 pub(crate) mod testing;
+mod worker;
 
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
+use rustls::ServerConfig;
+
+use crate::accounts::Accounts;
+use crate::http1::server::Http1Server;
+use crate::http2::server::Http2Server;
 use crate::http2::windows::Windows;
 use crate::payload::Payload;
+use crate::poller::Poller;
 use crate::refusal::Failure;
 
 pub(crate) use outbox::Outbox;
@@ -89,4 +101,61 @@ pub(crate) trait ServerMachine: Sized {
 
     /// Whether the server closes the connection after its output.
     fn is_closing(&self) -> bool;
+}
+
+/// The protocol of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2 with these windows for requests.
+    Http2(Windows),
+}
+
+/// A running server. Drop ends its threads and closes its connections.
+#[derive(Debug)]
+pub struct NullServer {
+    /// Its end wakes all threads.
+    stop: Option<UnixStream>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl NullServer {
+    /// Serves the connections of a listener, which does not block, with this number of threads.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel, for example if no descriptor is left.
+    pub fn start(
+        listener: TcpListener,
+        tls: Option<Arc<ServerConfig>>,
+        (speaks, content): (Speaks, Arc<dyn Content>),
+        accounts: Accounts,
+        threads: usize,
+    ) -> io::Result<Self> {
+        let (stop, stopped) = UnixStream::pair()?;
+        let mut server = Self { stop: Some(stop), threads: Vec::new() };
+        let shared = Arc::new(worker::Shared { listener, stopped, tls, content, accounts });
+        for number in 0..threads {
+            let poller = Poller::new()?;
+            shared.watch(&poller)?;
+            let shared = Arc::clone(&shared);
+            let run = move || match speaks {
+                Speaks::Http1 => worker::run::<Http1Server>(&shared, poller, Windows::SMALLEST),
+                Speaks::Http2(windows) => worker::run::<Http2Server>(&shared, poller, windows),
+            };
+            server.threads.push(thread::Builder::new().name(format!("null-{number}")).spawn(run)?);
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        self.stop = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so on standard error.
+            let _ = thread.join();
+        }
+    }
 }
