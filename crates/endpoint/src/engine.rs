@@ -1,18 +1,21 @@
-//! The endpoint `engine`: the load engine of the crate `wirelab-engine` as a client of its own.
+//! The endpoint `engine`: the load engine of the crate `wirelab-engine` as a client, and its null server.
 
+use std::future::ready;
 use std::io::{self, BufRead, BufReader, Write};
 
 use wirelab_contract::endpoint::{Description, Role};
 use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{Feature, ServerSpec};
 use wirelab_engine::http1::Http1;
 use wirelab_engine::http2::Http2;
 use wirelab_engine::stream::StreamDialer;
 
 use crate::client::Driver;
 use crate::client::engine_quic::QuicDialer;
-use crate::contract;
+use crate::contract::{self, Binding};
 use crate::describe::{role, without_roles};
 use crate::refusal::Refusal;
+use crate::server::null;
 
 /// The name of the endpoint.
 pub const NAME: &str = "engine";
@@ -20,11 +23,34 @@ pub const NAME: &str = "engine";
 /// The protocols of its client.
 const PROTOCOLS: [Protocol; 5] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3];
 
+/// The protocols of its server.
+const SERVED: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
+
 /// What `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
     let client = Some(Role { own_requests: true, ..role(&PROTOCOLS) });
-    Description { client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls", "quinn-proto"]) }
+    let features = vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Redirect, Feature::Heron];
+    let server = Some(Role { features, ..role(&SERVED) });
+    Description { server, client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls", "quinn-proto"]) }
+}
+
+/// Runs the null server. Returns the exit status after its stop.
+#[must_use]
+pub fn serve(spec_text: &str) -> i32 {
+    serve_on(spec_text, BufReader::new(io::stdin()), io::stdout())
+}
+
+/// Like [`serve`], on any streams.
+pub fn serve_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+    let bind = |spec: ServerSpec, site, stop| match SERVED.contains(&spec.protocol) {
+        true => Box::pin(null::bind(spec, site, stop)) as Binding,
+        false => {
+            let why = format!("`{}`: the null server does not support it", spec.protocol);
+            Box::pin(ready(Err(Refusal::unsupported(why))))
+        }
+    };
+    contract::serve(spec_text, bind, input, output)
 }
 
 /// Runs the client. Returns the exit status after the results are written.

@@ -19,7 +19,8 @@ pub struct EndpointArgs {
     /// Run a browser, which is a client of pages, instead of the endpoint that supports every protocol
     #[arg(long, value_enum)]
     pub browser: Option<BrowserArg>,
-    /// Run the load engine, which is a client, instead of the endpoint that supports every protocol
+    /// Run the load engine instead of the endpoint that supports every protocol: as a client it sends requests, as a
+    /// server it is the null server, which answers at once
     #[arg(long, conflicts_with = "browser")]
     pub engine: bool,
     /// Run a program of the user, which is a server: its words as a JSON list

@@ -30,10 +30,8 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
                 Err(failure) => failure.report(),
             };
         }
-        (EndpointRole::Server { .. }, true) => {
-            return Failure::failed("the load engine cannot be a server").report();
-        }
         (EndpointRole::Server { spec }, false) => (spec, wirelab_endpoint::serve),
+        (EndpointRole::Server { spec }, true) => (spec, wirelab_endpoint::engine::serve),
         (EndpointRole::Client { spec }, false) => (spec, wirelab_endpoint::request),
         (EndpointRole::Client { spec }, true) => (spec, wirelab_endpoint::engine::request),
     };

@@ -24,6 +24,8 @@ mod http;
 #[cfg(feature = "builtin")]
 mod http2_pages;
 #[cfg(feature = "builtin")]
+pub(crate) mod null;
+#[cfg(feature = "builtin")]
 mod outbox;
 mod prelude;
 #[cfg(feature = "h3")]

@@ -51,7 +51,9 @@ pub(super) fn run<M: ServerMachine>(shared: &Shared, mut poller: Poller, windows
         for index in 0..poller.count() {
             let event = poller.event(index);
             match event.token {
-                STOPPED => return,
+                // It is writable, too, from the start.
+                STOPPED if event.ended => return,
+                STOPPED => {}
                 LISTENER => {
                     // One at a time, so that idle threads get their share.
                     let Some(connection) = accept::<M>(shared, windows) else { continue };
