@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration bench-peers bench-engine chart power clean
+	check-browsertime calibration bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -102,6 +102,9 @@ calibration: build ## compare every client kind and protocol with known delays o
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh
+
+bench-null-server: ## compare the null server with nginx (some minutes)
+	tests/bench-null-server.sh
 
 bench-engine: ## compare the load engine with wrk and h2load (BEFORE=PATH: and with an earlier build; some minutes)
 	tests/bench-engine.sh $(CASES)
