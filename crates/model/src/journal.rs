@@ -27,6 +27,9 @@ pub enum Entry {
     Planted(PlantedRecord),
     /// The response time from which the sizes of planted effects follow.
     Calibrated(Calibration),
+    /// A trial against the null server ended, with any outcome. Its cell is the one that it repeats; it is no part of the
+    /// plan.
+    Reference(TrialRecord),
     /// The lab measured its links.
     Links(LinkCheck),
     /// The outcome of an earlier trial is another one, as a later entry shows.

@@ -27,6 +27,7 @@ pub mod planted;
 pub mod processors;
 pub mod queue;
 pub mod reason;
+pub mod reference;
 pub mod request;
 pub mod requirement;
 pub mod selector;

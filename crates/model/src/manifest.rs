@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Description, Endpoint};
 use crate::environment::Environment;
-use crate::plan::Plan;
+use crate::plan::{Job, Plan};
 use crate::planted::Planting;
+use crate::reference::{self, References};
 use crate::study::Study;
 use crate::warning::Warning;
 
@@ -38,6 +39,9 @@ pub struct Manifest {
     /// Planted effects; absent in runs of versions without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planted: Option<Planting>,
+    /// Null references; absent in runs of versions without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub references: Option<References>,
     /// The endpoints of the run, by name.
     pub endpoints: IndexMap<String, EndpointRecord>,
     /// The machine.
@@ -45,6 +49,15 @@ pub struct Manifest {
     /// Warnings about the whole run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+}
+
+impl Manifest {
+    /// The jobs of the run's reference trials.
+    #[must_use]
+    pub fn reference_jobs(&self) -> Vec<Job> {
+        let repeated = self.references.iter().flat_map(References::repeated);
+        repeated.filter_map(|cell| reference::job(&self.plan.cells.get(cell)?.job).ok()).collect()
+    }
 }
 
 /// An endpoint of a run.

@@ -83,6 +83,10 @@ pub struct Study {
     /// run finds what is there. `0 %` switches them off (`--set planted='0 %'`). Default: `10 %`.
     #[serde(default = "ten_percent", skip_serializing_if = "is_ten_percent")]
     pub planted: Share,
+    /// Largest share of the time of all trials for null references: the same client against a server that answers at
+    /// once, which shows the client's share of the response time. `0 %` switches them off. Default: `10 %`.
+    #[serde(default = "ten_percent", skip_serializing_if = "is_ten_percent")]
+    pub references: Share,
     /// The comparison: factor, baseline, metrics and margin.
     pub compare: Compare,
     /// Number of blocks, and the rule that ends the study.

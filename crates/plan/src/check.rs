@@ -9,7 +9,7 @@ use wirelab_model::units::Share;
 
 use crate::error::StudyError;
 use crate::factor::{NOT_SCALAR, is_scalar, keys, keys_of, level_name, level_names, one_setting};
-use crate::limits::{MAX_BLOCKS, MAX_CELLS, MAX_ENTRIES, MAX_FACTORS, MAX_NAME, MAX_PRESETS, MOST_PLANTED};
+use crate::limits::{MAX_BLOCKS, MAX_CELLS, MAX_ENTRIES, MAX_FACTORS, MAX_NAME, MAX_PRESETS, MOST_BESIDE};
 use crate::locate::{Step, steps};
 use crate::own;
 use crate::preset::{DEFAULT_PRESET, with_preset};
@@ -225,7 +225,7 @@ fn whole(study: &Study) -> Checked {
     }
     adjustments(study)?;
     study.timeline.as_ref().map_or(Ok(()), timeline::check)?;
-    planted(study)?;
+    beside(study)?;
     blocks(study)?;
     compare(study)
 }
@@ -308,15 +308,23 @@ fn compare(study: &Study) -> Checked {
     share(compare.margin, "compare", "margin")
 }
 
-fn planted(study: &Study) -> Checked {
-    if (0.0..=MOST_PLANTED.0).contains(&study.planted.0) {
-        return Ok(());
+/// The shares of the time for trials beside the plan.
+fn beside(study: &Study) -> Checked {
+    let shares = [("planted", study.planted, "planted effects"), ("references", study.references, "null references")];
+    for (key, share, what) in shares {
+        if !(0.0..=MOST_BESIDE.0).contains(&share.0) {
+            let message = format!(
+                "`{key}` is {share}, but must be from 0 % (no {what}) to {MOST_BESIDE} of the time of all trials"
+            );
+            return Err(StudyError::new(message).at(steps![key]));
+        }
     }
-    let message = format!(
-        "`planted` is {}, but must be from 0 % (no planted effects) to {MOST_PLANTED} of the time of all trials",
-        study.planted
-    );
-    Err(StudyError::new(message).at(steps!["planted"]))
+    let both = study.planted.0 + study.references.0;
+    if both > MOST_BESIDE.0 {
+        let message = format!("`planted` and `references` are {} together, but at most {MOST_BESIDE}", Share(both));
+        return Err(StudyError::new(message).at(steps!["references"]));
+    }
+    Ok(())
 }
 
 fn blocks(study: &Study) -> Checked {

@@ -8,6 +8,7 @@ use wirelab_model::spec::{Extent, Schedule};
 use wirelab_model::units::{Share, Span};
 
 use crate::planted::planting;
+use crate::reference::references;
 
 /// Time for start, warm-up and end of a trial without earlier ones: that of the built-in endpoints on one machine.
 pub const ASSUMED: Span = Span::from_millis(500);
@@ -40,17 +41,22 @@ pub struct Expected {
     pub has_windows: bool,
 }
 
-/// The expected duration of a plan. `planted` is the share of time for planted effects.
+/// The expected duration of a plan. `planted` and `referred` are the shares of time for planted effects and null
+/// references.
 #[must_use]
-pub fn expected(plan: &Plan, planted: Share, earlier: &[EarlierTrial]) -> Expected {
+pub fn expected(plan: &Plan, [planted, referred]: [Share; 2], earlier: &[EarlierTrial]) -> Expected {
     let starts: Vec<(u64, usize)> = plan.cells.iter().map(|cell| start(cell, earlier)).collect();
     let windows: Vec<Option<u64>> = plan.cells.iter().map(|cell| window(&cell.job, earlier)).collect();
     let block: u64 = starts.iter().map(|(ns, _)| ns).chain(windows.iter().flatten()).sum();
+    let beside = |time: f64| time / (1.0 - time);
     let planted = match planting(plan, planted) {
-        Planting::Effects { time, .. } => time.0,
+        Planting::Effects { time, .. } => beside(time.0),
         Planting::Nothing(_) => 0.0,
     };
-    let block = block as f64 / (1.0 - planted);
+    // What the lab and the null server support is known at the start of the run only.
+    let repeated = references(plan, referred, |_| None).repeated().len();
+    let referred = beside(referred.0).min(repeated as f64 / plan.cells.len().max(1) as f64);
+    let block = block as f64 * (1.0 + planted + referred);
     let of = |blocks: u32| Span((block * f64::from(blocks)) as u64);
     let least = of(plan.min_blocks);
     // A block that has begun is completed.
@@ -155,14 +161,17 @@ mod tests {
     fn windows_and_assumed_starts_make_the_time_of_a_first_run() {
         // Three cells with the A/A twin, 1.5 s each.
         let plan = of("duration = \"1 s\"", "min = 10\nmax = 20");
-        let found = expected(&plan, Share(0.0), &[]);
+        let found = expected(&plan, [Share(0.0); 2], &[]);
         assert_eq!((found.least, found.most, found.trials), (Span::from_secs(45), Span::from_secs(90), [30, 60]));
         let text = "Expected time: 0:45 to 1:30 (minutes:seconds) for 30 to 60 trials. Start and end of a trial are assumed \
                     to take 0.5 s: no earlier run here shows it.";
         assert_eq!(found.to_string(), text);
-        assert_eq!(expected(&plan, Share(0.1), &[]).least, Span::from_secs(50));
+        assert_eq!(expected(&plan, [Share(0.1), Share(0.0)], &[]).least, Span::from_secs(50));
+        // A quarter of the time is a third of the trials of the plan, but two references allow two trials in a block.
+        assert_eq!(expected(&plan, [Share(0.0), Share(0.25)], &[]).least, Span::from_secs(60));
+        assert_eq!(expected(&plan, [Share(0.0), Share(0.5)], &[]).least, Span::from_secs(75));
         let short = of("duration = \"1 s\"", "min = 10\nmax = 20\nbudget = \"1 min\"");
-        let found = expected(&short, Share(0.0), &[]);
+        let found = expected(&short, [Share(0.0); 2], &[]);
         assert_eq!((found.most, found.trials), (Span::from_secs(63), [30, 42]));
     }
 
@@ -171,10 +180,10 @@ mod tests {
         let plan = of("duration = \"1 s\"", "min = 10\nmax = 10");
         // h1 takes 2 s, the twin as well, h2 4 s.
         let trials = [earlier(&plan, 0, 2900, 1000), earlier(&plan, 0, 3000, 1000), earlier(&plan, 1, 5000, 1000)];
-        let found = expected(&plan, Share(0.0), &trials);
+        let found = expected(&plan, [Share(0.0); 2], &trials);
         assert_eq!((found.least, found.earlier), (Span::from_secs(10 * (3 + 5 + 3)), 1));
         // Without h2, its start is that of the same endpoints.
-        let found = expected(&plan, Share(0.0), &trials[..2]);
+        let found = expected(&plan, [Share(0.0); 2], &trials[..2]);
         assert_eq!((found.least, found.earlier), (Span::from_secs(90), 2));
         assert!(found.to_string().ends_with("take 2.0 s, as in 2 earlier ones."), "{found}");
     }
@@ -182,12 +191,12 @@ mod tests {
     #[test]
     fn a_window_of_requests_is_that_of_an_earlier_trial_or_unknown() {
         let plan = of("requests = 100", "min = 10\nmax = 10");
-        let found = expected(&plan, Share(0.0), &[]);
+        let found = expected(&plan, [Share(0.0); 2], &[]);
         assert!(!found.has_windows && found.to_string().contains("at least 0:15 (minutes:seconds) for 30 trials"));
         let trials = [earlier(&plan, 0, 1500, 1000), earlier(&plan, 1, 3500, 3000)];
-        let found = expected(&plan, Share(0.0), &trials);
+        let found = expected(&plan, [Share(0.0); 2], &trials);
         assert_eq!((found.has_windows, found.least), (true, Span::from_secs(10 * (1 + 1 + 3) + 15)));
         let open = of("requests = 100\nrate = \"100/s\"", "min = 10\nmax = 10");
-        assert_eq!(expected(&open, Share(0.0), &[]).least, Span::from_secs(45));
+        assert_eq!(expected(&open, [Share(0.0); 2], &[]).least, Span::from_secs(45));
     }
 }

@@ -21,8 +21,8 @@ pub(crate) const MAX_ENTRIES: usize = 1000;
 /// Blocks. With [`MAX_CELLS`] and one twin per cell, trial numbers stay below 2^32.
 pub(crate) const MAX_BLOCKS: u32 = 100_000;
 
-/// Share of the time of all trials for planted effects.
-pub(crate) const MOST_PLANTED: Share = Share(0.9);
+/// Share of the time of all trials for planted effects, and for null references.
+pub(crate) const MOST_BESIDE: Share = Share(0.9);
 
 /// Characters in the name of a study, factor, level or preset.
 pub(crate) const MAX_NAME: usize = 100;

@@ -24,7 +24,8 @@ const MOST: usize = 25;
 const FILLER: &str = "missing";
 
 /// Parts of a study that are not about levels of factors: their mistakes do not follow from a removed level.
-const WITHOUT_LEVELS: [&str; 8] = ["factors", "workload", "request", "name", "blocks", "lab", "observers", "planted"];
+const WITHOUT_LEVELS: [&str; 9] =
+    ["factors", "workload", "request", "name", "blocks", "lab", "observers", "planted", "references"];
 
 /// A further check of a study, beyond those of [`crate::parse`].
 pub(crate) type Further<'a> = &'a dyn Fn(&Study) -> Result<(), StudyError>;

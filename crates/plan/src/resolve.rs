@@ -13,10 +13,11 @@ use crate::preset::{DEFAULT_PRESET, ExplicitBounds, with_preset};
 use crate::words::{nearest, one_of};
 
 /// Keys of `--set` besides factors and settings.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "seed",
     "lab",
     "planted",
+    "references",
     "blocks.min",
     "blocks.max",
     "blocks.budget",
@@ -29,7 +30,7 @@ const KEYS: [&str; 9] = [
 ///
 /// A key is one of the following, in this order:
 /// - a factor: replaces its levels (`payload=1 KiB,8 KiB`), or selects among named levels;
-/// - `seed`, `lab`, `planted`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`, `compare.baseline` or
+/// - `seed`, `lab`, `planted`, `references`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`, `compare.baseline` or
 ///   `compare.margin`;
 /// - a setting: one value fixes it in the workload, several values make it a factor.
 ///
@@ -105,6 +106,7 @@ fn apply(study: &mut Study, set: &str, explicit: &mut ExplicitBounds) -> Result<
     match key {
         "seed" => study.seed = parsed(text, "a whole number from 0")?,
         "planted" => study.planted = parsed::<Share>(text, "a share such as `10 %`")?,
+        "references" => study.references = parsed::<Share>(text, "a share such as `10 %`")?,
         "lab" => move_to(study, text),
         "blocks.min" => (study.blocks.min, explicit.min) = (parsed(text, "a number of blocks")?, true),
         "blocks.max" => (study.blocks.max, explicit.max) = (parsed(text, "a number of blocks")?, true),

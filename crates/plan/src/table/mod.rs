@@ -100,6 +100,7 @@ fn measured(text: &str, file: &str, mapping: &Mapping) -> Result<Measured, Study
         observers: Vec::new(),
         plan,
         planted: None,
+        references: None,
         endpoints: IndexMap::new(),
         environment: Environment::default(),
         warnings: Vec::new(),
