@@ -80,6 +80,7 @@ fn activity(progress: &Progress) -> String {
         Phase::Preparing => "generating certificates and documents".to_owned(),
         Phase::Probing => "checking that the endpoints keep the contract".to_owned(),
         Phase::Planting => "a trial with a planted effect".to_owned(),
+        Phase::Referring => "a trial against the null server".to_owned(),
         Phase::Links => "measuring the links".to_owned(),
         Phase::Showing => "waiting at most a minute for the last scrape of Prometheus".to_owned(),
         Phase::Measuring => {

@@ -40,6 +40,8 @@ pub enum Phase {
     Measuring,
     /// Runs a trial with a planted effect.
     Planting,
+    /// Runs a trial against the null server.
+    Referring,
     /// Waits until Prometheus has scraped the last numbers.
     Showing,
 }

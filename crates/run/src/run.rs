@@ -19,7 +19,7 @@ use wirelab_model::journal::{Correction, Entry, LinkCheck, StopReason, TrialReco
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
-use wirelab_model::plan::{BUILTIN, Cell, Plan, command_name};
+use wirelab_model::plan::{BUILTIN, Cell, ENGINE, Job, Plan, command_name};
 use wirelab_model::planted::{Calibration, PlantedRecord};
 use wirelab_model::reason::Reason;
 use wirelab_model::sample::Sample;
@@ -29,8 +29,9 @@ use wirelab_observe::Exporter;
 use wirelab_observe::packets::ABOUT as PACKETS;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
-use wirelab_plan::{planting, polite};
+use wirelab_plan::{planting, polite, references};
 
+use crate::blocks::reference;
 use crate::error::RunError;
 use crate::limits::Limits;
 use crate::store::checksum::sha256;
@@ -72,6 +73,7 @@ pub struct Run {
     corrected: HashSet<u32>,
     links: Vec<LinkCheck>,
     pub(crate) planted: Vec<PlantedRecord>,
+    pub(crate) references: Vec<TrialRecord>,
     pub(crate) calibration: Option<Calibration>,
     stopped: Option<StopReason>,
     torn: u64,
@@ -98,7 +100,13 @@ impl Run {
         if let Some(why) = polite::excess(&create.plan).filter(|_| !create.may_load) {
             return Err(RunError::Impolite { why });
         }
-        let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
+        let mut endpoints = records(&create.plan, &create.endpoints, create.lab)?;
+        let null_server = null_server(&create)?;
+        let unavailable = |job: &Job| reference::unavailable(null_server.as_ref(), create.lab, job);
+        let references = references(&create.plan, create.study.references, unavailable);
+        if let Some(record) = null_server.filter(|_| !references.repeated().is_empty()) {
+            endpoints.entry(ENGINE.to_owned()).or_insert(record);
+        }
         // Without a start of endpoints, their descriptions are unavailable.
         if create.lab.info().starts_endpoints {
             sidecars(&create.plan, &endpoints)?;
@@ -154,6 +162,7 @@ impl Run {
             study: create.study,
             plan: create.plan,
             planted,
+            references: Some(references),
             endpoints,
             environment,
             warnings,
@@ -205,6 +214,7 @@ impl Run {
             corrected: HashSet::new(),
             links: Vec::new(),
             planted: Vec::new(),
+            references: Vec::new(),
             calibration: None,
             stopped: None,
             torn: 0,
@@ -250,6 +260,12 @@ impl Run {
     #[must_use]
     pub fn planted(&self) -> &[PlantedRecord] {
         &self.planted
+    }
+
+    /// Trials against the null server, in journal order.
+    #[must_use]
+    pub fn references(&self) -> &[TrialRecord] {
+        &self.references
     }
 
     /// Why no further block started; `None` while a process works on the run, or if it was killed.
@@ -378,6 +394,7 @@ impl Run {
         self.corrected.clear();
         self.links.clear();
         self.planted.clear();
+        self.references.clear();
         self.calibration = None;
         self.stopped = None;
         self.torn = contents.torn;
@@ -398,6 +415,7 @@ impl Run {
                 }
             }
             Entry::Planted(record) => self.planted.push(record),
+            Entry::Reference(record) => self.references.push(record),
             Entry::Calibrated(calibration) => self.calibration = Some(calibration),
             Entry::Links(check) => {
                 self.links.push(check);
@@ -548,6 +566,12 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
     let description = describe(&endpoint).map_err(broken)?;
     let digest = digest(&endpoint).map_err(broken)?;
     Ok(EndpointRecord { endpoint, description, digest })
+}
+
+/// The null server, if null references are wanted and this wirelab has it.
+fn null_server(create: &Create<'_>) -> Result<Option<EndpointRecord>, RunError> {
+    let is_wanted = create.study.references.0 > 0.0 && create.endpoints.iter().any(|found| found.name == ENGINE);
+    is_wanted.then(|| record(ENGINE, &create.endpoints, create.lab)).transpose()
 }
 
 /// Library and digest of an endpoint in a lab that starts none.

@@ -76,7 +76,8 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
         warnings.push(Warning::NotOptimised);
     }
     studies::warn_of_short_windows(&study, &plan);
-    let expected = wirelab_plan::expected(&plan, study.planted, &earlier_trials(&args.out, &study.lab));
+    let expected =
+        wirelab_plan::expected(&plan, [study.planted, study.references], &earlier_trials(&args.out, &study.lab));
     if args.plan {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
             stderr::write_line(format_args!("! Without --i-may-load-these-hosts this plan is refused: {why}."));

@@ -155,7 +155,7 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
         plan.comparisons.len(),
         plan.min_blocks,
         plan.max_blocks,
-        wirelab_plan::expected(&plan, study.planted, &[])
+        wirelab_plan::expected(&plan, [study.planted, study.references], &[])
     );
     if wirelab_plan::takes_installed(&study) {
         text.push_str(

@@ -3,6 +3,7 @@
 mod each;
 mod given_up;
 mod planted;
+pub(crate) mod reference;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::{Cell, Plan, Trial};
 use wirelab_model::study::Artifact;
 use wirelab_observe::{Witness, witness};
-use wirelab_plan::{PlantedTrial, polite};
+use wirelab_plan::{PlantedTrial, ReferenceTrial, polite};
 
 pub use crate::blocks::each::{Blocks, each_block};
 use crate::documents::Documents;
@@ -103,8 +104,7 @@ impl Run {
         let mut writer = Writer::open(&path, &contents)?;
         self.replace(contents);
         append_corrections(self, &mut writer)?;
-        let planted = self.planted.iter().map(|planted| &planted.record);
-        let recorded: HashSet<u32> = self.trials.iter().chain(planted).map(|record| record.trial.number).collect();
+        let recorded: HashSet<u32> = self.all_records().map(|record| record.trial.number).collect();
         self.folder.remove_orphans(|number| recorded.contains(&number))?;
         if let Some(warning) = self.unwritten.take() {
             self.manifest.warnings.push(warning);
@@ -115,8 +115,13 @@ impl Run {
 
     /// Time of all trials so far, in nanoseconds.
     fn spent_ns(&self) -> u64 {
+        self.all_records().map(|record| record.took_ns).fold(0, u64::saturating_add)
+    }
+
+    /// The records of all trials, of the plan and beside it.
+    fn all_records(&self) -> impl Iterator<Item = &TrialRecord> {
         let planted = self.planted.iter().map(|planted| &planted.record);
-        self.trials.iter().chain(planted).map(|record| record.took_ns).fold(0, u64::saturating_add)
+        self.trials.iter().chain(planted).chain(&self.references)
     }
 
     /// Number of blocks, from the first without a gap, whose trials are all journalled.
@@ -151,15 +156,35 @@ struct Trials<'s, 'a> {
     session: &'s mut Session<'a>,
     lab: &'s mut dyn PreparedLab,
     files: &'s Files,
-    /// Planted trials of the current block that are still due, in the order of their positions.
-    due: VecDeque<PlantedTrial>,
+    /// Trials beside the plan of the current block that are still due, in the order of their positions.
+    due: VecDeque<Extra>,
+}
+
+/// A trial beside the plan.
+enum Extra {
+    Planted(PlantedTrial),
+    Reference(ReferenceTrial),
+}
+
+impl Extra {
+    /// Position of the trial of the plan that it precedes.
+    const fn before(&self) -> u32 {
+        match self {
+            Self::Planted(planted) => planted.before,
+            Self::Reference(reference) => reference.before,
+        }
+    }
 }
 
 impl Trials<'_, '_> {
-    /// Executes the planted trials that are due before a position of the block. `false`: one was interrupted.
-    fn plant_before(&mut self, position: u32) -> Result<bool, RunError> {
-        while let Some(planted) = self.due.pop_front_if(|planted| planted.before <= position) {
-            if !self.session.plant(self.lab, self.files, &planted)? {
+    /// Executes the trials beside the plan that are due before a position of the block. `false`: one was interrupted.
+    fn beside_before(&mut self, position: u32) -> Result<bool, RunError> {
+        while let Some(extra) = self.due.pop_front_if(|extra| extra.before() <= position) {
+            let is_done = match extra {
+                Extra::Planted(planted) => self.session.plant(self.lab, self.files, &planted)?,
+                Extra::Reference(reference) => self.session.refer(self.lab, self.files, &reference)?,
+            };
+            if !is_done {
                 return Ok(false);
             }
         }
@@ -178,7 +203,10 @@ impl Blocks for Trials<'_, '_> {
     fn begin(&mut self, number: u32) -> Result<Vec<Trial>, RunError> {
         self.session.measure_links(self.lab, number)?;
         let run = &*self.session.run;
-        self.due = run.due(number).into();
+        let references = run.due_references(number).into_iter().map(Extra::Reference);
+        let mut due: Vec<_> = run.due(number).into_iter().map(Extra::Planted).chain(references).collect();
+        due.sort_by_key(Extra::before);
+        self.due = due.into();
         let recorded: HashSet<u32> = run.trials.iter().map(|record| record.trial.number).collect();
         Ok(block(run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)).collect())
     }
@@ -198,7 +226,7 @@ impl Blocks for Trials<'_, '_> {
 
     fn perform(&mut self, trial: &Trial) -> Result<bool, RunError> {
         self.lab.check_helpers().map_err(lost)?;
-        if !self.plant_before(trial.position)? {
+        if !self.beside_before(trial.position)? {
             return Ok(false);
         }
         let plan = &self.session.run.manifest.plan;
@@ -219,7 +247,7 @@ impl Blocks for Trials<'_, '_> {
         if self.session.is_hopeless() {
             return Ok(Some(StopReason::Hopeless));
         }
-        if !self.plant_before(u32::MAX)? {
+        if !self.beside_before(u32::MAX)? {
             return Ok(Some(StopReason::Interrupted));
         }
         let reason = self.session.run.enough();
@@ -363,7 +391,8 @@ impl Session<'_> {
     fn probe(&self) -> Result<(), RunError> {
         let plan = &self.run.manifest.plan;
         let mut asked = HashSet::new();
-        for job in plan.cells.iter().map(|cell| &cell.job) {
+        let references = self.run.manifest.reference_jobs();
+        for job in plan.cells.iter().map(|cell| &cell.job).chain(&references) {
             let server = job.server().map(|name| (name, Role::Server));
             let sidecar = job.sidecar().map(|name| (name, Role::Sidecar(Beside::Clients)));
             let control_plane = job.control_plane().map(|name| (name, Role::ControlPlane));

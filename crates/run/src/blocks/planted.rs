@@ -8,7 +8,7 @@ use wirelab_model::journal::{Entry, TrialRecord};
 use wirelab_model::metric::Value;
 use wirelab_model::plan::Trial;
 use wirelab_model::planted::{Calibration, PlantedRecord, Planting};
-use wirelab_model::units::Span;
+use wirelab_model::units::{Share, Span};
 use wirelab_plan::{PlantedTrial, planted_trials, with_work};
 
 use super::Session;
@@ -28,13 +28,7 @@ impl Run {
     /// Before the first calibration they come after all trials of the block, which calibrate them.
     pub(super) fn due(&self, block: u32) -> Vec<PlantedTrial> {
         let Some(planting @ Planting::Effects { time, .. }) = &self.manifest.planted else { return Vec::new() };
-        let earlier = self.planted.iter().map(|planted| &planted.record).filter(|record| record.trial.block < block);
-        let planted: Vec<f64> = earlier.map(|record| record.took_ns as f64).collect();
-        let ordinary =
-            self.trials.iter().filter(|record| record.trial.block < block).map(|record| record.took_ns as f64);
-        let spent: f64 = planted.iter().sum();
-        let one = spent / (planted.len().max(1)) as f64;
-        if spent > time.0 * (spent + ordinary.sum::<f64>()) + one {
+        if self.is_spent(*time, &self.planted.iter().map(|planted| &planted.record).collect::<Vec<_>>(), block) {
             return Vec::new();
         }
         let recorded: HashSet<u32> = self.planted.iter().map(|planted| planted.record.trial.number).collect();
@@ -44,6 +38,17 @@ impl Run {
             due.iter_mut().for_each(|planted| planted.before = self.manifest.plan.cells.len() as u32);
         }
         due
+    }
+
+    /// Whether trials beside the plan took more than their share of the time in the blocks before this one, give or take
+    /// one trial.
+    pub(super) fn is_spent(&self, share: Share, beside: &[&TrialRecord], block: u32) -> bool {
+        let took = |record: &TrialRecord| record.took_ns as f64;
+        let earlier: Vec<f64> = beside.iter().filter(|r| r.trial.block < block).map(|record| took(record)).collect();
+        let ordinary: f64 = self.trials.iter().filter(|record| record.trial.block < block).map(took).sum();
+        let spent: f64 = earlier.iter().sum();
+        let one = spent / (earlier.len().max(1)) as f64;
+        spent > share.0 * (spent + ordinary) + one
     }
 
     /// The calibration from the first block in which both halves of the A/A pair of this cell have a response time.
@@ -85,11 +90,15 @@ impl Session<'_> {
         self.report(Phase::Planting, Some(&planted.trial));
         let Some(mut record) = self.trial(lab, files, &plan, &trial)? else { return Ok(false) };
         record.trial = planted.trial;
-        // The journal has all that a report needs, and the folder of samples stays that of the plan.
-        if let Some(results) = record.results.take() {
-            let path = self.run.folder.path().join(results);
-            fs::remove_file(&path).map_err(RunError::io("cannot remove", &path))?;
-        }
+        self.remove_results(&mut record)?;
         self.append(Entry::Planted(PlantedRecord { size: planted.size, work_ns, record })).map(|()| true)
+    }
+
+    /// Removes the results file of a trial beside the plan. The journal has all that a report needs, and the folder of
+    /// samples stays that of the plan.
+    pub(super) fn remove_results(&self, record: &mut TrialRecord) -> Result<(), RunError> {
+        let Some(results) = record.results.take() else { return Ok(()) };
+        let path = self.run.folder.path().join(results);
+        fs::remove_file(&path).map_err(RunError::io("cannot remove", &path))
     }
 }

@@ -5,6 +5,7 @@ mod control;
 mod mesh;
 mod null;
 mod planted;
+mod references;
 mod session;
 mod support;
 mod timeline;
