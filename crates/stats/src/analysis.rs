@@ -6,6 +6,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::requirement::{Inconclusive, Statement};
 use wirelab_model::warning::Warning;
 
+use crate::client_share::Shares;
 use crate::planted::Planted;
 use crate::stationarity::Stationarity;
 
@@ -64,6 +65,10 @@ pub struct Analysis {
     /// ([`planted`](crate::planted::planted())).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planted: Option<Planted>,
+    /// Whose limit each cell is, by cell number; empty for a table, for a run of a version without null references, and
+    /// before it is known ([`attribute`](crate::client_share::attribute)).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Shares>,
     /// The warnings of the trials and of the analysis, without repetition.
     pub warnings: Vec<Warning>,
 }
@@ -189,6 +194,8 @@ pub enum CannotTell {
     NoValues,
     /// The cell that looks better or equivalent fails more often than the other.
     UnequalFailures,
+    /// Without the client's own time, which null references show, the difference is not beyond chance.
+    ClientBound,
 }
 
 /// The levels of the compared factor against each other in one metric, under one combination of the other factors.

@@ -152,7 +152,7 @@ const fn absent(cell: usize) -> Rival {
 }
 
 /// The standing of a rival with values, by the verdict on the leader's value against its own.
-const fn standing(verdict: Verdict, better: Better) -> Standing {
+pub(crate) const fn standing(verdict: Verdict, better: Better) -> Standing {
     match (verdict, better) {
         (Verdict::Less, Better::Lower) | (Verdict::More, Better::Higher) => Standing::Beaten,
         (Verdict::Equivalent, _) => Standing::Tied,
@@ -162,7 +162,7 @@ const fn standing(verdict: Verdict, better: Better) -> Standing {
 }
 
 /// The result by the rivals' standings.
-fn outcome(rivals: &[Rival]) -> ContestOutcome {
+pub(crate) fn outcome(rivals: &[Rival]) -> ContestOutcome {
     let any = |standing| rivals.iter().any(|rival| rival.standing == standing);
     if any(Standing::Open) {
         ContestOutcome::Undecided

@@ -11,6 +11,7 @@ pub mod bootstrap;
 pub mod brunner_munzel;
 pub mod change_points;
 mod claims;
+pub mod client_share;
 mod clients;
 pub mod compare;
 pub mod contest;
@@ -104,6 +105,7 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
         pairs,
         claims,
         planted: None,
+        shares: Vec::new(),
         warnings,
     }
 }
@@ -130,6 +132,7 @@ pub fn analyse_table(
         pairs: Vec::new(),
         claims: claims::claims(study, plan, &trials, &mut bootstrap),
         planted: None,
+        shares: Vec::new(),
         warnings: warnings::of_rows(study, plan, &trials),
     }
 }
