@@ -1,12 +1,15 @@
 //! CSV files in the tidy long format: one row per cell and metric, one row per comparison.
 
-use wirelab_model::metric::Metric;
+use wirelab_model::metric::{Metric, Unit};
+use wirelab_model::plan::Cell;
 use wirelab_stats::analysis::{CannotTell, Interval, Verdict};
+use wirelab_stats::client_share::Shares;
 
 use crate::Input;
 use crate::columns::known;
 use crate::failures::failures;
 use crate::fate::Fate;
+use crate::limits;
 
 /// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit. A missing number is an
 /// empty field, and `not_measured` has the reason.
@@ -46,19 +49,49 @@ pub fn cells_csv(input: &Input) -> String {
     let metrics = known(input);
     for (number, cell) in input.manifest.plan.cells.iter().enumerate() {
         for metric in &metrics {
-            let mut row = vec![number.to_string()];
-            row.extend(factors.iter().map(|factor| cell.levels.get(factor).cloned().unwrap_or_default()));
-            row.push(cell.twin_of.map_or_else(String::new, |twin| twin.to_string()));
+            let mut row = row_start(number, cell, &factors);
             row.extend([metric.name.to_owned(), token(metric.unit), token(metric.side), token(metric.better)]);
             row.extend(estimate_fields(input, number, metric));
-            let counts = input.cell(number).map(|cell| [cell.ok, cell.failed, cell.unsupported]);
-            row.extend(counts.map_or_else(|| [const { String::new() }; 3], |counts| counts.map(|n| n.to_string())));
+            row.extend(counts(input, number));
             let measured = input.estimate(number, metric.name).is_some();
             row.push(if measured { String::new() } else { input.why_missing(number, metric.name) });
             rows.push(row);
         }
+        let named = row_start(number, cell, &factors);
+        rows.extend(
+            input.analysis.shares.get(number).iter().flat_map(|shares| share_rows(input, number, &named, shares)),
+        );
     }
     written(rows)
+}
+
+/// Number, levels and twin of a cell.
+fn row_start(number: usize, cell: &Cell, factors: &[String]) -> Vec<String> {
+    let mut row = vec![number.to_string()];
+    row.extend(factors.iter().map(|factor| cell.levels.get(factor).cloned().unwrap_or_default()));
+    row.push(cell.twin_of.map_or_else(String::new, |twin| twin.to_string()));
+    row
+}
+
+/// The rows of client, server and network; see [`limits`].
+fn share_rows(input: &Input, number: usize, start: &[String], shares: &Shares) -> Vec<Vec<String>> {
+    let row = |(name, value, why): (&str, Option<(f64, Option<Interval>)>, String)| {
+        let mut row = start.to_vec();
+        row.extend([name.to_owned(), token(Unit::Share), String::new(), String::new()]);
+        let [low, high, confidence] = interval_fields(value.and_then(|(_, interval)| interval).as_ref());
+        row.extend([value.map_or_else(String::new, |(share, _)| share.to_string()), low, high, confidence]);
+        row.extend([const { String::new() }; 6]);
+        row.extend(counts(input, number));
+        row.push(why);
+        row
+    };
+    limits::columns(shares).map(row).into()
+}
+
+/// Numbers of successful, failed and unsupported trials.
+fn counts(input: &Input, number: usize) -> [String; 3] {
+    let counts = input.cell(number).map(|cell| [cell.ok, cell.failed, cell.unsupported]);
+    counts.map_or_else(|| [const { String::new() }; 3], |counts| counts.map(|n| n.to_string()))
 }
 
 fn estimate_fields(input: &Input, cell: usize, metric: &Metric) -> [String; 10] {
@@ -237,6 +270,7 @@ const fn verdict_tokens(verdict: &Verdict) -> (&'static str, &'static str) {
         Verdict::CannotTell { why: CannotTell::NoiseFloor } => ("cannot_tell", "noise_floor"),
         Verdict::CannotTell { why: CannotTell::NotEnded } => ("cannot_tell", "not_ended"),
         Verdict::CannotTell { why: CannotTell::UnequalFailures } => ("cannot_tell", "unequal_failures"),
+        Verdict::CannotTell { why: CannotTell::ClientBound } => ("cannot_tell", "client_bound"),
         Verdict::CannotTell { why: CannotTell::NoValues } => ("cannot_tell", "no_values"),
     }
 }

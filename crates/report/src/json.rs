@@ -77,6 +77,9 @@ pub fn json(input: &Input) -> String {
         "warnings": warnings,
         "environment": manifest.environment,
     });
+    if !input.analysis.shares.is_empty() {
+        document["shares"] = value(&input.analysis.shares);
+    }
     if let Some(integrity) = input.integrity {
         document["integrity"] = value(integrity);
     }

@@ -21,6 +21,7 @@ mod interaction;
 mod json;
 mod junit;
 mod layout;
+mod limits;
 mod links;
 mod markdown;
 mod means;

@@ -14,7 +14,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, by_request, claims, figures, links, means, overhead, planted, published, shares, source};
+use crate::{Input, by_request, claims, figures, limits, links, means, overhead, planted, published, shares, source};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -45,6 +45,7 @@ pub fn markdown(input: &Input) -> String {
     request_table(&mut out, input);
     overhead_table(&mut out, input);
     link_table(&mut out, input);
+    limits_table(&mut out, input);
     planted_table(&mut out, input);
     warnings(&mut out, input);
     foot(&mut out, input);
@@ -355,17 +356,36 @@ fn link_table(out: &mut String, input: &Input) {
     }
 }
 
+fn limits_table(out: &mut String, input: &Input) {
+    let Some(section) = limits::section(input) else { return };
+    let alignment = "| --- | ---: | ---: | ---: | --- |";
+    table_with_notes(out, (limits::HEADING, &section.lead), (limits::HEADER, alignment, &section.rows), &section.notes);
+}
+
 fn planted_table(out: &mut String, input: &Input) {
     let Some(section) = planted::section(input) else { return };
-    let _ = writeln!(out, "\n### {}\n\n{}", planted::HEADING, escape(&section.lead));
-    if !section.rows.is_empty() {
+    let alignment = "| --- | ---: | ---: | --- | ---: | --- |";
+    let rows = (planted::HEADER, alignment, &section.rows[..]);
+    table_with_notes(out, (planted::HEADING, &section.lead), rows, &section.notes);
+}
+
+fn table_with_notes<const N: usize>(
+    out: &mut String,
+    (heading, lead): (&str, &str),
+    (header, alignment, rows): ([&str; N], &str, &[[String; N]]),
+    notes: &[String],
+) {
+    let _ = writeln!(out, "\n### {heading}\n\n{}", escape(lead));
+    if !rows.is_empty() {
         out.push('\n');
-        row(out, &planted::HEADER.map(str::to_owned));
-        let _ = writeln!(out, "| --- | ---: | ---: | --- | ---: | --- |");
-        section.rows.iter().for_each(|cells| row(out, cells));
+        row(out, &header.map(str::to_owned));
+        let _ = writeln!(out, "{alignment}");
+        rows.iter().for_each(|cells| row(out, cells));
+    }
+    if !notes.is_empty() {
         out.push('\n');
     }
-    for note in &section.notes {
+    for note in notes {
         let _ = writeln!(out, "- {}", escape(note));
     }
 }

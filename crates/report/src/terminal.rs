@@ -18,7 +18,9 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
-use crate::{by_request, claims, figures, links, means, overhead, planted, published, shares, source, warnings};
+use crate::{
+    by_request, claims, figures, limits, links, means, overhead, planted, published, shares, source, warnings,
+};
 
 /// Narrower widths cannot hold a table; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -43,6 +45,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.requests(&mut out);
     page.overhead(&mut out);
     page.links(&mut out);
+    page.limits(&mut out);
     page.planted(&mut out);
     page.warnings(&mut out);
     page.source(&mut out);
@@ -425,6 +428,18 @@ impl Page<'_> {
                 links::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
             self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
         }
+    }
+
+    fn limits(&self, out: &mut String) {
+        let Some(section) = limits::section(self.input) else { return };
+        self.heading(out, limits::HEADING);
+        self.item(out, " ", &section.lead);
+        for [cell, reference, client, server, network] in section.rows {
+            let text =
+                format!("{cell}: client {client}; server {server}; network {network} (null reference {reference})");
+            self.item(out, "·", &text);
+        }
+        section.notes.iter().for_each(|note| self.item(out, " ", note));
     }
 
     fn planted(&self, out: &mut String) {

@@ -6,6 +6,7 @@ use wirelab_stats::analysis::{CannotTell, ClaimVerdict, Compared, Interval, Verd
 use crate::Input;
 use crate::columns::is_waiting;
 use crate::layout::{Layout, sentence};
+use crate::limits;
 use crate::numbers::{change_with, magnitude, p_value, percent_interval, plain_interval, share, significant};
 
 /// The value of a verdict for the compared cell; decides its colour.
@@ -82,6 +83,7 @@ pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String
         CannotTell::NoiseFloor => "the A/A pair differs by as much".to_owned(),
         CannotTell::NotEnded => NOT_ENDED.to_owned(),
         CannotTell::UnequalFailures => unequal_failures(input, compared),
+        CannotTell::ClientBound => limits::client_bound(input, [compared.cell, compared.baseline]),
         CannotTell::NoValues => {
             let empty = [compared.cell, compared.baseline]
                 .into_iter()
@@ -114,6 +116,7 @@ pub(crate) fn short(input: &Input, compared: &Compared) -> (String, String) {
         Verdict::CannotTell { why: CannotTell::NoiseFloor } => "inconclusive, A/A differs as much".to_owned(),
         Verdict::CannotTell { why: CannotTell::NotEnded } => "inconclusive, not ended".to_owned(),
         Verdict::CannotTell { why: CannotTell::UnequalFailures } => "inconclusive, fails more".to_owned(),
+        Verdict::CannotTell { why: CannotTell::ClientBound } => "inconclusive, client-bound".to_owned(),
     };
     let size = compared.ratio.map_or_else(String::new, |ratio| change_with(ratio, compared.interval.as_ref()));
     (word, size)

@@ -16,6 +16,7 @@ use wirelab_report::{Input, NoRequests, OfRequest, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
 use wirelab_stats::analysis::ClaimVerdict;
+use wirelab_stats::client_share::attribute;
 use wirelab_stats::planted::planted;
 
 use crate::args::{FailOn, Format, ReportArgs};
@@ -109,6 +110,8 @@ fn with_input<T>(folder: &Path, then: impl FnOnce(&Input) -> T) -> Result<T> {
     let planting = manifest.planted.as_ref();
     let judged = (&analysis.comparisons[..], moment);
     analysis.planted = planted(planting, &manifest.plan, run.trials(), run.planted(), judged);
+    let records = [run.trials(), run.references()];
+    attribute(&mut analysis, &manifest.plan, manifest.references.as_ref(), records, run.links());
     let pooled = |cell| pooled(&run, cell);
     let by_request = |cell| by_request(&run, cell);
     let typical_load = |cell| typical_load(&run, cell);

@@ -25,7 +25,7 @@ use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
-use crate::{by_request, claims, links, overhead, planted, warnings, words};
+use crate::{by_request, claims, limits, links, overhead, planted, warnings, words};
 
 /// With more groups than this, the page folds their tables and shows a matrix as overview.
 const MANY: usize = 6;
@@ -74,6 +74,9 @@ pub fn html(input: &Input) -> String {
         shares: shares::shares(input),
         claims: claim_rows(input),
         published: published::pairs(input),
+        limits: limits::section(input),
+        limits_heading: limits::HEADING,
+        limits_header: limits::HEADER,
         planted: planted::section(input),
         planted_heading: planted::HEADING,
         planted_header: planted::HEADER,
@@ -128,6 +131,9 @@ struct Page<'a> {
     shares: Vec<Shares>,
     claims: Vec<ClaimRow<'a>>,
     published: Vec<Pair>,
+    limits: Option<limits::Section>,
+    limits_heading: &'static str,
+    limits_header: [&'static str; 5],
     planted: Option<planted::Section>,
     planted_heading: &'static str,
     planted_header: [&'static str; 6],
