@@ -57,7 +57,7 @@ pub fn expected(plan: &Plan, [planted, referred]: [Share; 2], earlier: &[Earlier
     let repeated = references(plan, referred, |_| None).repeated().len();
     let referred = beside(referred.0).min(repeated as f64 / plan.cells.len().max(1) as f64);
     let block = block as f64 * (1.0 + planted + referred);
-    let of = |blocks: u32| Span((block * f64::from(blocks)) as u64);
+    let of = |blocks: u32| Span((block * f64::from(blocks)).round() as u64);
     let least = of(plan.min_blocks);
     // A block that has begun is completed.
     let within = |budget: Span| (budget.nanos() as f64 / block.max(1.0)).ceil() as u32;
