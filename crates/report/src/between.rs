@@ -177,7 +177,7 @@ const fn reason(why: CannotTell) -> &'static str {
         CannotTell::NotEnded => "the run has not ended",
         CannotTell::NoValues => "no values",
         CannotTell::UnequalFailures => "one run fails more",
-        CannotTell::ClientBound => "the client's own time explains it",
+        CannotTell::ClientBound => "the client's own time may explain it",
     }
 }
 

@@ -109,7 +109,7 @@ impl<'a> Field<'a> {
             }
             Verdict::CannotTell { why: CannotTell::NotEnded } => NOT_ENDED.to_owned(),
             Verdict::CannotTell { why: CannotTell::UnequalFailures } => "failures differ".to_owned(),
-            Verdict::CannotTell { why: CannotTell::ClientBound } => "the client's own time explains it".to_owned(),
+            Verdict::CannotTell { why: CannotTell::ClientBound } => "the client's own time may explain it".to_owned(),
             _ => "the medians and the common blocks point in opposite directions".to_owned(),
         };
         let estimate =

@@ -53,7 +53,7 @@ pub(crate) fn section(input: &Input) -> Option<Section> {
     if withheld > 0 {
         let verdicts = if withheld == 1 { "1 verdict is".to_owned() } else { format!("{withheld} verdicts are") };
         notes.push(format!(
-            "{verdicts} withheld, because the client's own time explains the difference: without it, the difference is \
+            "{verdicts} withheld, because the client's own time may explain the difference: without it, the difference is \
              not beyond chance."
         ));
     }
@@ -159,5 +159,5 @@ pub(crate) fn client_bound(input: &Input, cells: [usize; 2]) -> String {
         }
         _ => String::new(),
     };
-    format!("the client's own time explains the difference{known}")
+    format!("the client's own time may explain the difference{known}")
 }

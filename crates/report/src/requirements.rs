@@ -117,7 +117,7 @@ fn reason(input: &Input, test: &Requiring, metric: &str, why: CannotTell) -> Str
         CannotTell::NoiseFloor => "the A/A pair differs by as much".to_owned(),
         CannotTell::NotEnded => NOT_ENDED.to_owned(),
         CannotTell::UnequalFailures => "it fails more often, so its successful requests are a selection".to_owned(),
-        CannotTell::ClientBound => "the client's own time explains it".to_owned(),
+        CannotTell::ClientBound => "the client's own time may explain it".to_owned(),
         CannotTell::NoValues => {
             let empty = [Some(test.cell), test.baseline].into_iter().flatten();
             let empty = empty.into_iter().find(|cell| input.estimate(*cell, metric).is_none());

@@ -117,7 +117,7 @@ fn words(compared: &Compared) -> String {
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => format!("preliminary, too few blocks{ratio}"),
         Verdict::CannotTell { why: CannotTell::UnequalFailures } => format!("inconclusive, failures differ{ratio}"),
         Verdict::CannotTell { why: CannotTell::ClientBound } => {
-            format!("inconclusive, the client's own time explains it{ratio}")
+            format!("inconclusive, the client's own time may explain it{ratio}")
         }
         Verdict::CannotTell { why: CannotTell::NoiseFloor } => {
             format!("inconclusive, the A/A pair differs as much{ratio}")
