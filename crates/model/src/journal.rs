@@ -27,8 +27,7 @@ pub enum Entry {
     Planted(PlantedRecord),
     /// The response time from which the sizes of planted effects follow.
     Calibrated(Calibration),
-    /// A trial against the null server ended, with any outcome. Its cell is the one that it repeats; it is no part of the
-    /// plan.
+    /// A trial against the null server ended, with any outcome. It repeats its cell, and is no part of the plan.
     Reference(TrialRecord),
     /// The lab measured its links.
     Links(LinkCheck),

@@ -1,4 +1,4 @@
-//! Null references: of which cells, in which blocks, and in which order.
+//! Null references: their cells, blocks and order.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -19,7 +19,7 @@ const STREAMS: u64 = 1 << 34;
 pub struct ReferenceTrial {
     /// Position of the trial of the plan that it precedes; after all of them if it equals their number.
     pub before: u32,
-    /// The trial; its cell is the one that it repeats.
+    /// The trial, which repeats its cell.
     pub trial: Trial,
 }
 

@@ -30,8 +30,8 @@ const KEYS: [&str; 10] = [
 ///
 /// A key is one of the following, in this order:
 /// - a factor: replaces its levels (`payload=1 KiB,8 KiB`), or selects among named levels;
-/// - `seed`, `lab`, `planted`, `references`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`, `compare.baseline` or
-///   `compare.margin`;
+/// - `seed`, `lab`, `planted`, `references`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`,
+///   `compare.baseline` or `compare.margin`;
 /// - a setting: one value fixes it in the workload, several values make it a factor.
 ///
 /// If only one of `blocks.min` and `blocks.max` is set and the other contradicts it, the other follows. `requests`

@@ -1,8 +1,8 @@
 //! Whose limit it is: the client's share of the response time, from null references, and verdicts that it explains.
 //!
 //! The same client against a server that answers at once shows what the client costs by itself, with the same protocol,
-//! payload and load. Costs of client and server add up, so a difference of two cells that their null references share is
-//! the client's. `docs/statistics.md` has the method and its limits.
+//! payload and load. Costs of client and server add up, so a difference that two cells share with their null references
+//! is the client's. `docs/statistics.md` has the method and its limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::quantile;
 /// The metric whose shares a report shows.
 pub const METRIC: &str = "response_median";
 
-/// Metrics that the costs of client and server add up to. Of a rate, the inverse adds up: the time per request or bit.
+/// Metrics that the costs of client and server add up to. The inverse of a rate adds up: the time per request or bit.
 const METRICS: [&str; 10] = [
     METRIC,
     "response_p90",
@@ -102,8 +102,8 @@ struct Source<'a> {
     referred: &'a [TrialRecord],
 }
 
-/// Adds the shares of all cells to an analysis, and withholds its verdicts about servers and protocols that the client's
-/// share explains. Nothing changes for a run of a version without null references.
+/// Adds the shares of all cells to an analysis. Withholds its verdicts about servers and protocols that the client's
+/// share may explain. Nothing changes for a run of a version without null references.
 pub fn attribute(
     analysis: &mut Analysis,
     plan: &Plan,

@@ -50,7 +50,7 @@ pub(crate) struct Http2Server {
     streams: Vec<Stream>,
     /// Those of them that have something to send, in turns.
     ready: VecDeque<u32>,
-    /// The newest stream, to tell old ones from those that the client has not opened.
+    /// The newest stream, to tell old streams from streams that the client has not opened.
     newest: u32,
     /// The largest frame that the peer takes.
     peer_frame: usize,

@@ -40,8 +40,7 @@ impl Run {
         due
     }
 
-    /// Whether trials beside the plan took more than their share of the time in the blocks before this one, give or take
-    /// one trial.
+    /// Whether trials beside the plan took more than their share of the time in earlier blocks, give or take one trial.
     pub(super) fn is_spent(&self, share: Share, beside: &[&TrialRecord], block: u32) -> bool {
         let took = |record: &TrialRecord| record.took_ns as f64;
         let earlier: Vec<f64> = beside.iter().filter(|r| r.trial.block < block).map(|record| took(record)).collect();
