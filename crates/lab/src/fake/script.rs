@@ -3,7 +3,7 @@
 use std::fmt;
 
 use wirelab_model::outcome::ErrorKind;
-use wirelab_model::plan::{Job, Requests};
+use wirelab_model::plan::{ENGINE, Job, Requests};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ConnectionPolicy;
 
@@ -188,5 +188,7 @@ fn plausible_median(job: &Job) -> f64 {
     let connecting = if job.load.connections == ConnectionPolicy::PerRequest { connect } else { 0.0 };
     let delay = job.requests().map_or(0, Requests::least_delay_ns) as f64;
     let bytes = job.work.body_sizes().map(|size| size.bytes() as f64).iter().sum::<f64>();
-    (request + connecting) * MICROS + bytes * per_byte + delay
+    let all = (request + connecting) * MICROS + bytes * per_byte + delay;
+    // Against the null server: the client's share.
+    if job.server().is_some_and(|server| server == ENGINE) { all * 0.6 } else { all }
 }
