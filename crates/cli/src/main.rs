@@ -2,6 +2,7 @@
 
 mod args;
 mod browsers;
+mod carried;
 mod commands;
 mod discovery;
 mod failure;

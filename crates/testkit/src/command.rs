@@ -24,6 +24,8 @@ pub fn wirelab(folder: &Path, args: &[&str]) -> Command {
     command.args(args).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1").env("COLUMNS", "110");
     // What foreign hosts were sent must not last longer than the test.
     command.env("XDG_STATE_HOME", folder);
+    // Endpoints are those of the test, unless it asks for others.
+    command.env("WIRELAB_CARRIED", "off");
     command
 }
 

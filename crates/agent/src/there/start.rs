@@ -57,7 +57,7 @@ fn endpoint(name: &str, identity: &str, remedy: &str) -> Result<Endpoint, LabErr
     if let Some(own) = endpoints::own(&program).into_iter().find(|own| own.name == name) {
         return Ok(own);
     }
-    let endpoint = endpoints::find(&program, name).map_err(|error| {
+    let endpoint = endpoints::find(&program, name, None).map_err(|error| {
         LabError::endpoint(format!("the agent's host does not have `{name}`; {remedy}")).because(error)
     })?;
     if endpoint.installation.as_deref().unwrap_or(NOT_INSTALLED) == identity {

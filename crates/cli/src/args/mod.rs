@@ -43,7 +43,7 @@ pub use studies::{StudiesArgs, StudiesCommand};
 /// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and their transports side by side,
 /// with verdicts and intervals
 #[derive(Debug, Parser)]
-#[command(name = "wirelab", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "wirelab", version = env!("WIRELAB_VERSION"), propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   wirelab run quick                             HTTP/1.1, HTTP/2 and HTTP/3, in about a minute
   wirelab run quick --set protocol=h1,h3        HTTP/1.1 and HTTP/3 only

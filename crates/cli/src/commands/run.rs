@@ -24,7 +24,7 @@ use crate::output::{print, print_document, print_json};
 use crate::place::{newest, program};
 use crate::progress::Display;
 use crate::visits::{self, Aim, What};
-use crate::{labs, log, stderr};
+use crate::{carried, labs, log, stderr};
 
 /// Makes a program the server of a study.
 fn own_server(study: &mut Study, command: &str) -> Result {
@@ -67,7 +67,8 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
     study.blocks.budget = args.max_duration.or(study.blocks.budget);
     let (lab, observers) = (args.lab.clone(), args.observe.clone());
     Additions { lab, observers, keep, metrics: args.metrics }.apply(&mut study);
-    let (endpoints, browsers) = (wirelab_lab::endpoints::discover(&program()?), browsers::endpoints(&program()?));
+    let (endpoints, browsers) =
+        (wirelab_lab::endpoints::discover(&program()?, carried::endpoints()), browsers::endpoints(&program()?));
     // An unknown lab is refused when it is opened.
     let lab = labs::find(&study.lab).ok();
     let Resolved { study, plan, mut warnings, endpoints } =

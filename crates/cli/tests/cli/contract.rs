@@ -60,7 +60,7 @@ fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract_in_one_prot
     };
     std::env::set_current_dir(&root).unwrap();
     let mut todo = Vec::new();
-    for found in endpoints::discover(&program()).into_iter().filter(in_project) {
+    for found in endpoints::discover(&program(), None).into_iter().filter(in_project) {
         let Some(installation) = found.installation.filter(|it| it.install.set == Set::Core) else { continue };
         let missing = installation.missing();
         if missing.is_empty() {
@@ -74,7 +74,7 @@ fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract_in_one_prot
     install.args(["endpoints", "install"]).args(&todo).env("WIRELAB_ENDPOINTS", "");
     assert!(todo.is_empty() || install.status().unwrap().success());
     for name in todo {
-        let endpoint = endpoints::find(&program(), &name).unwrap();
+        let endpoint = endpoints::find(&program(), &name, None).unwrap();
         let description = endpoints::describe(&endpoint).unwrap();
         let protocols = description.server.expect("each endpoint of the set is a server").protocols;
         assert_keeps_the_contract_in(&endpoint, &format!("{}: ", protocols.last().unwrap()));

@@ -76,7 +76,12 @@ fn engines_find_what_the_containerfile_says_under_the_digests_of_the_blobs() {
     let docker = json!([{ "Config": config, "Layers": [layer], "RepoTags": ["localhost/wirelab:dev"] }]);
     assert_eq!(read("manifest.json"), docker, "what Docker reads says the same");
     let config = read(&config);
-    let environment = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "WIRELAB_ENDPOINTS=/endpoints", "XDG_CACHE_HOME=/cache"];
+    let environment = [
+        "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+        "WIRELAB_ENDPOINTS=/endpoints",
+        "WIRELAB_CARRIED=off",
+        "XDG_CACHE_HOME=/cache",
+    ];
     assert_eq!(config["config"], json!({ "User": "65532:65532", "Entrypoint": ["/wirelab"], "Env": environment }));
     assert_eq!(config["rootfs"]["diff_ids"], json!([manifest["layers"][0]["digest"]]));
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
-use wirelab_testkit::{Said, eventually, processes, said, wirelab};
+use wirelab_testkit::{Said, eventually, processes, root, said, wirelab};
 
 /// An endpoint whose build needs a file `permit` in the shared folder, and that reports what was built into it.
 const MANIFEST: &str = r#"
@@ -240,4 +240,44 @@ fn ctrl_c_and_sigkill_end_what_a_step_started() {
         assert_eq!(place.listed()["installed"], false);
         assert!(why_no_record(&place).contains(words), "{}", why_no_record(&place));
     }
+}
+
+/// The endpoints of a list with their installations, which the content of their sources names.
+fn installations(list: &str) -> Vec<(String, String)> {
+    let list: Vec<Value> = serde_json::from_str(list).unwrap();
+    let of = |row: &Value| (row["name"].as_str().unwrap().to_owned(), row["install"]["place"].to_string());
+    list.iter().map(of).collect()
+}
+
+#[test]
+fn the_program_carries_the_endpoints_of_the_checkout_and_installs_them_from_any_folder() {
+    let (place, cache) = (tempdir().unwrap(), tempdir().unwrap());
+    let list = |carried: &str, endpoints: &Path| {
+        let mut command = wirelab(place.path(), &["endpoints", "--json"]);
+        command.env("XDG_CACHE_HOME", cache.path()).env("XDG_DATA_HOME", place.path());
+        said(command.env("WIRELAB_CARRIED", carried).env("WIRELAB_ENDPOINTS", endpoints).output().unwrap())
+            .with_status(0)
+    };
+    let mut checkout = installations(&list("off", &root().join("endpoints")).out);
+    let carried = list("", Path::new("")).out;
+    let folder = cache.path().join("wirelab/carried");
+    assert!(carried.contains(folder.to_str().unwrap()), "{carried}");
+    let mut carried = installations(&carried);
+    checkout.sort();
+    carried.sort();
+    assert_eq!(carried, checkout);
+    assert!(carried.len() > 30, "{carried:?}");
+    // A folder of the user takes precedence, and other versions of its endpoint are not reported.
+    let mixed = list("", &root().join("endpoints")).out;
+    assert!(!mixed.contains(folder.to_str().unwrap()) && !mixed.contains("is hidden"), "{mixed}");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_the_reason_why_carried_endpoints_are_missing() {
+    let place = tempdir().unwrap();
+    fs::write(place.path().join("file"), "").unwrap();
+    let mut command = wirelab(place.path(), &["endpoints", "install", "go-quic-go"]);
+    command.env("WIRELAB_CARRIED", "").env("WIRELAB_ENDPOINTS", "").env("XDG_DATA_HOME", place.path());
+    let said = said(command.env("XDG_CACHE_HOME", place.path().join("file")).output().unwrap()).with_status(2);
+    said.complains(&["cannot unpack the sources of wirelab's endpoints", "file/wirelab/carried/", "Not a directory"]);
 }

@@ -152,18 +152,3 @@ fn manual_pages_have_synopses_with_values_and_a_section_of_examples() {
     assert!(page(&[]).contains("\n.SH EXIT STATUS\n"));
     run(folder.path(), &["man", "rum"]).with_status(2).complains(&["no command `rum`", "did you mean `run`"]);
 }
-
-#[test]
-fn outside_a_checkout_an_unknown_endpoint_is_answered_with_the_places_of_endpoints() {
-    let folder = tempdir().unwrap();
-    let here = folder.path().canonicalize().unwrap().join("endpoints");
-    for args in [&["endpoints", "install", "go-quic-go"][..], &["run", "quick", "--set", "endpoint=go-quic-go"]] {
-        let mut command = wirelab(folder.path(), args);
-        command.env_remove("WIRELAB_ENDPOINTS").env("HOME", folder.path()).env_remove("XDG_DATA_HOME");
-        said(command.output().unwrap()).with_status(2).complains(&[
-            "`go-quic-go`",
-            here.to_str().unwrap(),
-            "set WIRELAB_ENDPOINTS to the folder `endpoints`",
-        ]);
-    }
-}

@@ -56,7 +56,11 @@ pub(super) fn of_folders(folders: &[PathBuf]) -> io::Result<String> {
 }
 
 fn finish(context: Context) -> String {
-    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(context.finish().as_ref())
+}
+
+pub(super) fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Path of a program as the kernel resolves it: a name without a slash is looked up in `PATH`.

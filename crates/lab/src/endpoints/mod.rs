@@ -1,12 +1,13 @@
 //! Endpoint discovery: the built-in endpoint, and every folder with an `endpoint.toml` on the search path.
 
+mod carried;
 mod checked;
 mod describe;
 mod digest;
 mod installation;
 mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -15,6 +16,7 @@ use wirelab_model::nearest::did_you_mean;
 
 use crate::LabError;
 
+pub use carried::Carried;
 pub use checked::Checked;
 pub use describe::describe;
 pub(crate) use describe::{ended, output};
@@ -45,18 +47,19 @@ pub struct Found {
 }
 
 /// All endpoints except templates: the two that are part of wirelab first, then those of `$WIRELAB_ENDPOINTS`, of
-/// `./endpoints`, and of the user's data folder. If two have the same name, the second one is reported as hidden.
+/// `./endpoints`, and of the user's data folder. If two have the same name, the second one is reported as hidden. Then
+/// come the carried ones with names that no folder has.
 #[must_use]
-pub fn discover(program: &Path) -> Vec<Found> {
-    let mut all = everything(program);
+pub fn discover(program: &Path, carried: Option<Carried<'_>>) -> Vec<Found> {
+    let mut all = everything(program, carried);
     all.retain(|found| !is_template(found));
     all
 }
 
 /// The endpoint templates: those in folders whose name begins with `_`.
 #[must_use]
-pub fn templates(program: &Path) -> Vec<Found> {
-    let mut all = everything(program);
+pub fn templates(program: &Path, carried: Option<Carried<'_>>) -> Vec<Found> {
+    let mut all = everything(program, carried);
     all.retain(is_template);
     all
 }
@@ -65,28 +68,19 @@ pub fn templates(program: &Path) -> Vec<Found> {
 ///
 /// # Errors
 /// If the name is unknown, or its folder is invalid.
-pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
-    let all = everything(program);
+pub fn find(program: &Path, name: &str, carried: Option<Carried<'_>>) -> Result<Endpoint, LabError> {
+    let all = everything(program, carried);
     if let Some(found) = all.iter().find(|found| found.name == name) {
         return found.endpoint.clone();
     }
     Err(LabError::endpoint(unknown(name, &all)))
 }
 
-/// The message for a name that no endpoint has: with the nearest name and all names. If no folder of endpoints was
-/// found, as outside a checkout, it says where endpoints are searched for.
+/// The message for a name that no endpoint has: with the nearest name and all names.
 #[must_use]
 pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
     let meant = did_you_mean(name, names.iter().copied());
-    if meant.is_empty() && all.iter().all(|found| found.folder.is_none()) {
-        let roots: Vec<_> = search_path().iter().map(|root| absolute(root).display().to_string()).collect();
-        return format!(
-            "no endpoint has the name `{name}`, and no folder with an {MANIFEST} was found below {}. Run wirelab in a checkout \
-             of its source, or set {SEARCH_PATH} to the folder `endpoints` of a checkout",
-            roots.join(" or ")
-        );
-    }
     format!(
         "no endpoint has the name `{name}`{meant}; known endpoints: {}. A folder with an {MANIFEST} in ./endpoints or in \
          ${SEARCH_PATH} adds one",
@@ -132,7 +126,7 @@ fn is_template(found: &Found) -> bool {
     name.is_some_and(|name| name.as_encoded_bytes().starts_with(b"_"))
 }
 
-fn everything(program: &Path) -> Vec<Found> {
+fn everything(program: &Path, carried: Option<Carried<'_>>) -> Vec<Found> {
     let found = |own: Endpoint| Found { name: own.name.clone(), folder: None, endpoint: Ok(own), installation: None };
     let mut all: Vec<_> = own(program).into_iter().map(found).collect();
     let mut roots: Vec<PathBuf> = Vec::new();
@@ -156,6 +150,9 @@ fn everything(program: &Path) -> Vec<Found> {
             first.insert(found.name.clone(), place);
         }
     }
+    if let Some(carried) = carried {
+        all.extend(carried.others(&first.into_keys().collect::<BTreeSet<_>>()));
+    }
     all
 }
 
@@ -165,10 +162,6 @@ fn search_path() -> Vec<PathBuf> {
     roots.push(PathBuf::from("endpoints"));
     roots.extend(of_user("XDG_DATA_HOME", ".local/share").map(|data| data.join("wirelab/endpoints")));
     roots
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A folder of this user: that of the variable, or this one in the home folder (XDG Base Directory Specification).

@@ -38,7 +38,7 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
     }
     let program = Path::new("/usr/bin/wirelab");
 
-    let all = discover(program);
+    let all = discover(program, None);
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
     assert_eq!(names, ["builtin", "engine", "broken", "empty", "go-http", "liar", "go-http", "mine"]);
     assert_eq!(all[0].endpoint.as_ref().unwrap(), &builtin(program));
@@ -63,8 +63,8 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
 
-    assert_eq!(templates(program).iter().map(|found| found.name.as_str()).collect::<Vec<_>>(), ["_template"]);
-    assert!(find(program, "_template").is_ok() && find(program, "go-http").unwrap().command.len() == 2);
-    let error = find(program, "builtn").unwrap_err().to_string();
+    assert_eq!(templates(program, None).iter().map(|found| found.name.as_str()).collect::<Vec<_>>(), ["_template"]);
+    assert!(find(program, "_template", None).is_ok() && find(program, "go-http", None).unwrap().command.len() == 2);
+    let error = find(program, "builtn", None).unwrap_err().to_string();
     assert!(error.starts_with("no endpoint has the name `builtn`, did you mean `builtin`"), "{error}");
 }

@@ -13,6 +13,7 @@ use wirelab_model::nearest::did_you_mean;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::Settings;
 
+use crate::carried;
 use crate::failure::{Failure, Result};
 use crate::place::program;
 use crate::target::Location;
@@ -36,7 +37,7 @@ impl Build {
             return Ok(Self::Url(text.to_owned()));
         }
         if !text.trim().contains([' ', '\t', '/', '{']) {
-            return match endpoints::find(&program()?, text) {
+            return match endpoints::find(&program()?, text, carried::endpoints()) {
                 Ok(endpoint) => Ok(Self::Endpoint(Box::new(endpoint))),
                 Err(error) => Err(Failure::input(format!(
                     "{option}: {error}. A command has a blank or a slash, such as './server --port {{port}}'; a URL begins \

@@ -8,6 +8,7 @@ use wirelab_lab::LabError;
 use wirelab_lab::endpoints::{Checked, Found, Installation, Record, describe};
 use wirelab_model::endpoint::{Description, Role};
 
+use crate::carried;
 use crate::commands::endpoints::page::page;
 use crate::failure::Result;
 use crate::output::{print, print_json};
@@ -48,7 +49,7 @@ impl Row {
 
 /// Prints every endpoint.
 pub fn list(as_json: bool, as_markdown: bool) -> Result {
-    let rows = described(wirelab_lab::endpoints::discover(&program()?));
+    let rows = described(wirelab_lab::endpoints::discover(&program()?, carried::endpoints()));
     if as_json {
         return print_json(&rows.iter().map(json).collect::<Vec<_>>());
     }

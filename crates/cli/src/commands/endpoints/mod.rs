@@ -9,6 +9,7 @@ use wirelab_lab::endpoints::Found;
 use wirelab_model::endpoint::Set;
 
 use crate::args::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
+use crate::carried;
 use crate::failure::{Failure, Result};
 use crate::place::program;
 
@@ -28,9 +29,9 @@ pub fn endpoints(args: &EndpointsArgs) -> Result {
 /// The selected endpoints, in the order of the list. A name may be that of a template.
 fn chosen(Chosen { which, except }: &Chosen) -> Result<Vec<Found>> {
     let program = program()?;
-    let mut all = wirelab_lab::endpoints::discover(&program);
+    let mut all = wirelab_lab::endpoints::discover(&program, carried::endpoints());
     if !which.names.is_empty() {
-        all.extend(wirelab_lab::endpoints::templates(&program));
+        all.extend(wirelab_lab::endpoints::templates(&program, carried::endpoints()));
     }
     let mut named = which.names.iter().chain(except);
     if let Some(unknown) = named.find(|name| all.iter().all(|found| found.name != **name)) {
