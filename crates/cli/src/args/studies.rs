@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
   wirelab studies show quick --name my-study > my-study.toml
                                                 copy one, as a start for your own
   wirelab studies check my-study.toml           check a study file
-  wirelab studies keys                          list the keys of [workload] and [factors]")]
+  wirelab studies keys                          list the keys of [workload] and [factors]
+  wirelab studies schema > study.schema.json    let an editor check study files")]
 pub struct StudiesArgs {
     /// The action; default: list
     #[command(subcommand)]
@@ -52,4 +53,8 @@ pub enum StudiesCommand {
   wirelab studies keys
   wirelab studies keys --json")]
     Keys,
+    /// Print the JSON Schema of study files, which editors take from a first line `#:schema FILE`
+    #[command(after_help = "Examples:
+  wirelab studies schema > study.schema.json")]
+    Schema,
 }

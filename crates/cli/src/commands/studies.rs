@@ -15,6 +15,13 @@ use crate::failure::{Failure, Result};
 use crate::output::{print, print_document, print_json};
 use crate::{labs, stderr};
 
+/// The JSON Schema of study files.
+const SCHEMA: &str = include_str!("../../../../contract/schema/study.schema.json");
+
+/// The line of the built-in studies that tells editors their schema (Taplo), and the line for a copy.
+const IN_CHECKOUT: &str = "#:schema ../../contract/schema/study.schema.json\n";
+const BESIDE: &str = "#:schema ./study.schema.json\n";
+
 /// Runs the subcommand.
 pub fn studies(args: &StudiesArgs) -> Result {
     match &args.command {
@@ -23,11 +30,13 @@ pub fn studies(args: &StudiesArgs) -> Result {
             let builtin = wirelab_plan::find(study).map_err(Failure::input)?;
             match name {
                 Some(name) => print_document(&renamed(builtin.text, builtin.name, name)?),
-                None => print_document(if *readme { builtin.readme } else { builtin.text }),
+                None if *readme => print_document(builtin.readme),
+                None => print_document(&copied(builtin.text)),
             }
         }
         Some(StudiesCommand::Check { study, preset }) => check(study, preset.as_deref(), args.json),
         Some(StudiesCommand::Keys) => keys(args.json),
+        Some(StudiesCommand::Schema) => print_document(SCHEMA),
     }
 }
 
@@ -115,9 +124,14 @@ impl Source {
     }
 }
 
+/// The text of a built-in study for another folder: `wirelab studies schema` writes the schema beside it.
+fn copied(text: &str) -> String {
+    text.replacen(IN_CHECKOUT, BESIDE, 1)
+}
+
 /// The text of a study with another name.
 fn renamed(text: &str, name: &str, new: &str) -> Result<String> {
-    let text = text.replacen(&format!("name = {name:?}"), &format!("name = {new:?}"), 1);
+    let text = copied(text).replacen(&format!("name = {name:?}"), &format!("name = {new:?}"), 1);
     wirelab_plan::parse(&text, "--name").map_err(Failure::input)?;
     Ok(text)
 }
