@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
@@ -70,6 +70,10 @@ image: ## the container image as an archive, without a container engine: target/
 	$(if $(ENDPOINTS),$(WIRELAB) endpoints install $(ENDPOINTS))
 	deploy/endpoints.py $(WIRELAB) target/image/context/root $(ENDPOINTS)
 	deploy/archive.py deploy/Containerfile target/image/context localhost/wirelab:dev $(IMAGE)
+
+dist: image ## the files of a release, in target/dist: archive, Debian package, image, bill of materials, checksums (docs/installing.md)
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} deploy/dist.py $(WIRELAB) target/dist --image $(IMAGE)
+	@cat target/dist/SHA256SUMS
 
 cluster: cluster-check image ## a Kubernetes cluster with the image, for tests (root; NODES=3, PROXY=iptables; docs/cluster.md)
 	@tests/cluster/cluster.sh up --nodes $(NODES) --proxy $(PROXY) --image $(IMAGE)
