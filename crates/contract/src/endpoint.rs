@@ -101,6 +101,10 @@ pub struct Install {
     /// failed step, with the files that the step left in `{installed}` and `{work}`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Vec<String>>,
+    /// Commands instead of `steps` for another version of the library, as in `wirelab endpoints install NAME@VERSION`:
+    /// `{version}` stands for the version. The description of the installed endpoint must name it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub version_steps: Vec<Vec<String>>,
 }
 
 /// A set of endpoints that are installed together.

@@ -242,6 +242,25 @@ fn ctrl_c_and_sigkill_end_what_a_step_started() {
     }
 }
 
+#[test]
+fn another_version_is_an_endpoint_of_its_own_and_must_say_which_it_is() {
+    let steps = "version_steps = [[\"sh\", \"-c\", \"(cat ../_parts/begin; sed s/1.0/$0/ part) > {installed}/program; \
+                 chmod +x {installed}/program\", \"{version}\"]]";
+    let place = Place::new(&format!("{MANIFEST}{steps}\n"));
+    place.run(&["check", "made@2.0"]).with_status(2).complains(&["`made@2.0` is not installed", "install made@2.0"]);
+    assert!(place.run(&["install", "made@2.0"]).with_status(0).out.contains("made@2.0  installed ("));
+    let list: Vec<Value> = serde_json::from_str(&place.run(&["--json"]).with_status(0).out).unwrap();
+    let listed = list.iter().find(|row| row["name"] == "made@2.0").unwrap();
+    assert_eq!((&listed["description"]["version"], &listed["installed"]), (&"2.0".into(), &true.into()));
+    assert_eq!(place.listed()["installed"], false, "the version of the folder is another one");
+    place.write("endpoints/made/part", &PROGRAM.replace("1.0", "3.0"));
+    place.run(&["install", "made@2.0"]).with_status(0);
+    place.run(&["check", "made@2.0"]).with_status(1).complains(&["1 cases of the contract suite failed"]);
+    place.run(&["install", "made@-rf"]).with_status(2).complains(&["no valid version"]);
+    let single = Place::new(MANIFEST);
+    single.run(&["install", "made@2.0"]).with_status(2).complains(&["`made` has one version only"]);
+}
+
 /// The endpoints of a list with their installations, which the content of their sources names.
 fn installations(list: &str) -> Vec<(String, String)> {
     let list: Vec<Value> = serde_json::from_str(list).unwrap();

@@ -39,7 +39,14 @@ pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
             description.contract
         )));
     }
-    if description.name != *name {
+    let (own, version) = name.split_once('@').map_or((&**name, None), |(own, version)| (own, Some(version)));
+    if let Some(version) = version.filter(|version| description.version != *version) {
+        return Err(wrong(format!(
+            "its version is `{}` instead of {version}; `version_steps` in {MANIFEST} must install that version",
+            description.version
+        )));
+    }
+    if description.name != own {
         return Err(wrong(format!("its `name` is `{}`; `describe` and {MANIFEST} must agree", description.name)));
     }
     Ok(description)

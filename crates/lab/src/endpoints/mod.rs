@@ -6,6 +6,7 @@ mod describe;
 mod digest;
 mod installation;
 mod steps;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub(crate) use describe::{ended, output};
 pub use digest::digest;
 pub use installation::{Installation, Record, shared_bytes};
 pub use steps::StepProgress;
+pub use versions::of_version;
 
 /// Names of the endpoints that are part of wirelab.
 pub use wirelab_model::plan::{BUILTIN, ENGINE};
@@ -73,12 +75,18 @@ pub fn find(program: &Path, name: &str, carried: Option<Carried<'_>>) -> Result<
     if let Some(found) = all.iter().find(|found| found.name == name) {
         return found.endpoint.clone();
     }
-    Err(LabError::endpoint(unknown(name, &all)))
+    match of_version(&all, name) {
+        Some(found) => found?.endpoint,
+        None => Err(LabError::endpoint(unknown(name, &all))),
+    }
 }
 
 /// The message for a name that no endpoint has: with the nearest name and all names.
 #[must_use]
 pub fn unknown(name: &str, all: &[Found]) -> String {
+    if let Some(Err(error)) = of_version(all, name).map(|found| found.and_then(|found| found.endpoint)) {
+        return error.to_string();
+    }
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
     let meant = did_you_mean(name, names.iter().copied());
     format!(
@@ -153,6 +161,8 @@ fn everything(program: &Path, carried: Option<Carried<'_>>) -> Vec<Found> {
     if let Some(carried) = carried {
         all.extend(carried.others(&first.into_keys().collect::<BTreeSet<_>>()));
     }
+    let installed = versions::installed(&all);
+    all.extend(installed);
     all
 }
 
@@ -181,7 +191,7 @@ fn below(root: &Path) -> Vec<Found> {
         .into_iter()
         .map(|folder| {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match read(&folder, &name) {
+            match read(&folder, &name, None) {
                 Ok((endpoint, installation)) => Found { name, folder: Some(folder), endpoint, installation },
                 Err(error) => Found { name, folder: Some(folder), endpoint: Err(error), installation: None },
             }
@@ -192,7 +202,8 @@ fn below(root: &Path) -> Vec<Found> {
 /// Start command, or why the endpoint cannot be started, and its installation.
 type Content = (Result<Endpoint, LabError>, Option<Installation>);
 
-fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
+/// Reads the manifest of a folder, for the version of its steps or for another one.
+fn read(folder: &Path, name: &str, version: Option<&str>) -> Result<Content, LabError> {
     let path = folder.join(MANIFEST);
     let wrong = |why: String| LabError::endpoint(path.display().to_string()).because(why);
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -200,7 +211,11 @@ fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
     if manifest.name != name {
         return Err(wrong(format!("`name` is `{}`, but the folder is `{name}`; make them the same", manifest.name)));
     }
-    let Manifest { name, mut command, mut environment, install } = manifest;
+    let Manifest { mut name, mut command, mut environment, mut install } = manifest;
+    if let Some(version) = version {
+        install = Some(versions::at(install, &name, version)?);
+        name = format!("{name}@{version}");
+    }
     let installation = install.map(|install| Installation::new(&name, folder, install)).transpose();
     let installation = installation.map_err(|error| LabError::endpoint(path.display().to_string()).because(error))?;
     match &installation {

@@ -79,7 +79,7 @@ fn text(row: &Row) -> String {
     let mut text = String::new();
     match &row.described {
         Ok(description) => {
-            let Description { name, language, .. } = description;
+            let (name, language) = (&row.found.name, &description.language);
             let _ = writeln!(text, "{name}  {}, {language}{}", library(description), state(row));
             for (word, role) in [("server", &description.server), ("client", &description.client)] {
                 let _ = writeln!(text, "  {word}: {}", role.as_ref().map_or_else(|| "no".to_owned(), offers));

@@ -33,6 +33,13 @@ fn chosen(Chosen { which, except }: &Chosen) -> Result<Vec<Found>> {
     if !which.names.is_empty() {
         all.extend(wirelab_lab::endpoints::templates(&program, carried::endpoints()));
     }
+    for name in &which.names {
+        if all.iter().all(|found| found.name != *name)
+            && let Some(other) = wirelab_lab::endpoints::of_version(&all, name)
+        {
+            all.push(other.map_err(Failure::input)?);
+        }
+    }
     let mut named = which.names.iter().chain(except);
     if let Some(unknown) = named.find(|name| all.iter().all(|found| found.name != **name)) {
         return Err(Failure::input(wirelab_lab::endpoints::unknown(unknown, &all)));
