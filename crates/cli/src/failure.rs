@@ -1,6 +1,6 @@
 //! Failed commands: the message on standard error and the exit status.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::process::ExitCode;
 
 use crate::stderr;
@@ -14,6 +14,12 @@ pub struct Failure {
 
 /// Result of a command.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
 
 impl Failure {
     /// Wrong input: exit status 2.

@@ -1,14 +1,20 @@
 //! Ctrl-C, SIGTERM and SIGHUP.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::failure::{Failure, Result};
 
 /// Returns a flag that the first Ctrl-C, SIGTERM or SIGHUP raises. A second signal ends wirelab at once; its guard then
 /// ends the endpoints. SIGHUP stays ignored if the parent process ignored it, as `nohup` does.
+///
+/// Every call returns the same flag.
 pub fn stop_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(flag) = FLAG.get() {
+        return Ok(Arc::clone(flag));
+    }
+    let flag = Arc::clone(FLAG.get_or_init(Arc::default));
     let raised = Arc::clone(&flag);
     let was_ignored = ignore_hangup();
     ctrlc::set_handler(move || {

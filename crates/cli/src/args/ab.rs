@@ -19,17 +19,31 @@ use super::{FailOn, MixArgs, RequestArgs, ShowArgs};
   wirelab ab --base server-main --head server-branch
   wirelab ab --base nginx --head caddy --protocol h3 --set 'payload=64 KiB' --set connections=4
   wirelab ab --base my-main --head my-branch --fail-on 'p99 5 % worse' --max-duration '5 min'
+  wirelab ab --base go-grpc@1.84.0 --head go-grpc@1.85.0 --protocol grpc
+                                                two versions of a library
+  wirelab ab --bisect v1.2.0..HEAD --build 'make server' --start '{tree}/server --port {port}'
+                                                the first commit that is slower
 
 The exit status is 3 if the head is shown to be worse than allowed (docs/gate.md).")]
 pub struct AbArgs {
     /// The base build: a command line, the URL of a service that runs already, or an endpoint (`wirelab endpoints`
     /// lists them). wirelab starts a command for each trial; `{port}` stands for the port where it must listen. A word
     /// without a blank and a slash is an endpoint
-    #[arg(long, value_name = "COMMAND|URL|ENDPOINT")]
-    pub base: String,
+    #[arg(long, value_name = "COMMAND|URL|ENDPOINT", required_unless_present = "build")]
+    pub base: Option<String>,
     /// The head build, of the same kind
-    #[arg(long, value_name = "COMMAND|URL|ENDPOINT")]
-    pub head: String,
+    #[arg(long, value_name = "COMMAND|URL|ENDPOINT", required_unless_present = "build")]
+    pub head: Option<String>,
+    /// Find the first bad build: in a range of git (GOOD..BAD, with --build and --start), or among builds between
+    /// --base and --head, one for each --bisect in the order of time
+    #[arg(long, value_name = "GOOD..BAD|BUILD", conflicts_with_all = ["fail_on", "plan"])]
+    pub bisect: Vec<String>,
+    /// The shell command that builds a commit, in a working tree of its own
+    #[arg(long, value_name = "COMMAND", requires_all = ["bisect", "start"], conflicts_with_all = ["base", "head"])]
+    pub build: Option<String>,
+    /// The command line that starts the build of a commit; `{tree}` stands for its working tree
+    #[arg(long, value_name = "COMMAND", requires = "build")]
+    pub start: Option<String>,
     /// The protocol, for example h1, h2 or h3. Default: h2; h1c for an http:// URL, and for a command without
     /// `{certificate}`
     #[arg(long, short)]

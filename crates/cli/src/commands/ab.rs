@@ -1,12 +1,13 @@
 //! `wirelab ab`: two builds of a server, interleaved in the blocks of one run.
 
+mod bisect;
 mod build;
 
 use indexmap::IndexMap;
 use wirelab_lab::{internet, loopback};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::study::{Factor, Study};
-use wirelab_model::units::Share;
+use wirelab_model::units::{Share, Span};
 
 use self::build::Build;
 use crate::args::{AbArgs, FailOn, RunArgs};
@@ -15,38 +16,62 @@ use crate::commands::studies::Source;
 use crate::failure::{Failure, Result};
 use crate::requests;
 
-/// Compares two builds in a new run folder.
+/// The metrics that decide, unless the user requires something else.
+const METRICS: [&str; 2] = ["response_median", "response_p99"];
+
+/// Compares two builds in a new run folder, or finds the first bad one of several.
 pub fn ab(args: &AbArgs) -> Result {
-    let builds = [Build::read("--base", &args.base)?, Build::read("--head", &args.head)?];
-    let protocol = protocol(args, &builds)?;
+    if !args.bisect.is_empty() {
+        return bisect::bisect(args);
+    }
+    let (Some(base), Some(head)) = (&args.base, &args.head) else {
+        return Err(Failure::input("--base and --head name the two builds"));
+    };
+    let builds = [Build::read("--base", base)?, Build::read("--head", head)?];
+    let (study, more) = prepared(args, &builds, &METRICS, args.margin)?;
+    run::start(study, &args.sets, &RunArgs { max_duration: Some(args.max_duration), plan: args.plan, ..more })
+}
+
+/// Compares two builds in a new run folder, without a report.
+fn measured(
+    args: &AbArgs,
+    builds: &[Build; 2],
+    metrics: &[&str],
+    margin: Share,
+    max_duration: Span,
+) -> Result<run::Measured> {
+    let (study, more) = prepared(args, builds, metrics, margin)?;
+    run::measure(study, &args.sets, &RunArgs { max_duration: Some(max_duration), ..more })
+}
+
+/// The study that compares two builds, and the options of its run.
+fn prepared(args: &AbArgs, builds: &[Build; 2], metrics: &[&str], margin: Share) -> Result<(Study, RunArgs)> {
+    let protocol = protocol(args, builds)?;
     let requests = requests::of_ab(args)?;
-    let source = Source::generated("ab", study(args, protocol, &builds))?;
-    let study = source.with(|study| change(study, &builds, requests)).resolve(None, &args.sets)?;
+    let source = Source::generated("ab", study(args, protocol, builds, metrics, margin))?;
+    let study = source.with(|study| change(study, builds, requests)).resolve(None, &args.sets)?;
     // A running server is in no lab that starts servers.
-    let usual = if is_url(&builds) { internet::INFO } else { loopback::INFO };
+    let usual = if is_url(builds) { internet::INFO } else { loopback::INFO };
     let lab = args.lab.as_deref().unwrap_or(usual.name);
-    run::start(
-        study,
-        &args.sets,
-        &RunArgs {
-            server: None,
-            study: "ab".to_owned(),
-            preset: None,
-            sets: args.sets.clone(),
-            clients: None,
-            lab: Some(lab.to_owned()),
-            hosts: None,
-            observe: Vec::new(),
-            keep: Vec::new(),
-            metrics: None,
-            out: args.out.clone(),
-            fail_on: args.fail_on.clone(),
-            max_duration: Some(args.max_duration),
-            plan: args.plan,
-            i_may_load_these_hosts: args.i_may_load_these_hosts,
-            show: args.show.clone(),
-        },
-    )
+    let more = RunArgs {
+        server: None,
+        study: "ab".to_owned(),
+        preset: None,
+        sets: args.sets.clone(),
+        clients: None,
+        lab: Some(lab.to_owned()),
+        hosts: None,
+        observe: Vec::new(),
+        keep: Vec::new(),
+        metrics: None,
+        out: args.out.clone(),
+        fail_on: args.fail_on.clone(),
+        max_duration: None,
+        plan: false,
+        i_may_load_these_hosts: args.i_may_load_these_hosts,
+        show: args.show.clone(),
+    };
+    Ok((study, more))
 }
 
 /// Whether the builds run already.
@@ -70,9 +95,8 @@ fn protocol(args: &AbArgs, builds: &[Build; 2]) -> Result<Protocol> {
     }
     if base.is_same(head) {
         return Err(Failure::input(format!(
-            "--base {} and --head {} are the same build, so there is nothing to compare; the A/A pair of every run shows \
-             the noise. Name two builds with different files or arguments",
-            args.base, args.head
+            "--base {base} and --head {head} are the same build, so there is nothing to compare; the A/A pair of every run \
+             shows the noise. Name two builds with different files or arguments"
         )));
     }
     match (args.protocol, base.protocol(), head.protocol()) {
@@ -85,17 +109,19 @@ fn protocol(args: &AbArgs, builds: &[Build; 2]) -> Result<Protocol> {
     }
 }
 
-/// The study that compares two builds, without their settings. Blocks continue until the interval is narrower than
-/// half of the margin: a wider one could seldom show that the head is within it.
-fn study(args: &AbArgs, protocol: Protocol, builds: &[Build; 2]) -> String {
-    let margin = args.margin;
+/// The study that compares two builds by these metrics, without their settings. Blocks continue until the interval is
+/// narrower than half of the margin: a wider one could seldom show that the head is within it.
+fn study(args: &AbArgs, protocol: Protocol, builds: &[Build; 2], metrics: &[&str], margin: Share) -> String {
     let has_own = args.fail_on.iter().any(|one| matches!(one, FailOn::Violated(_)));
-    let required = ["response_median", "response_p99"].into_iter().filter(|_| !has_own);
-    let require = required
+    let require = metrics
+        .iter()
+        .filter(|_| !has_own)
         .map(|metric| format!("[[require]]\nthat = \"{metric} no more than {margin} worse than the baseline\"\n"));
     let precision = Share(margin.0 / 2.0);
     // The kernel has accounts only of servers on this machine.
-    let of_server = if is_url(builds) { "" } else { r#", "cpu_server_per_request", "memory_server_peak""# };
+    let of_server = ["cpu_server_per_request", "memory_server_peak"].into_iter().filter(|_| !is_url(builds));
+    let more = METRICS.into_iter().filter(|metric| !metrics.contains(metric)).chain(["request_rate"]).chain(of_server);
+    let all: Vec<&str> = metrics.iter().copied().chain(more).collect();
     format!(
         r#"name = "ab"
 title = "ab"
@@ -112,8 +138,8 @@ head = {{}}
 [compare]
 factor = "build"
 baseline = "base"
-metrics = ["response_median", "response_p99", "request_rate"{of_server}]
-primary = ["response_median", "response_p99"]
+metrics = {all:?}
+primary = {metrics:?}
 margin = "{margin}"
 [blocks]
 min = 10
@@ -152,12 +178,12 @@ mod tests {
     }
 
     fn builds(args: &AbArgs) -> [Build; 2] {
-        [Build::read("--base", &args.base).unwrap(), Build::read("--head", &args.head).unwrap()]
+        [&args.base, &args.head].map(|build| Build::read("--base", build.as_ref().unwrap()).unwrap())
     }
 
     fn plan(args: &AbArgs) -> Result<wirelab_model::plan::Plan> {
         let builds = builds(args);
-        let text = study(args, protocol(args, &builds)?, &builds);
+        let text = study(args, protocol(args, &builds)?, &builds, &METRICS, args.margin);
         let mut study = wirelab_plan::parse(&text, "ab").unwrap();
         change(&mut study, &builds, requests::of_ab(args)?);
         Ok(wirelab_plan::plan(&study).map_err(Failure::input)?.0)
@@ -167,7 +193,7 @@ mod tests {
     fn the_study_requires_the_margin_unless_the_user_requires_something() {
         let of = |words: &[&str]| {
             let args = args("sh a", "sh b", words);
-            wirelab_plan::parse(&study(&args, Protocol::H1c, &builds(&args)), "ab").unwrap()
+            wirelab_plan::parse(&study(&args, Protocol::H1c, &builds(&args), &METRICS, args.margin), "ab").unwrap()
         };
         let plain = of(&["--margin", "8 %"]);
         let required: Vec<_> = plain.require.iter().map(|one| one.that.to_string()).collect();

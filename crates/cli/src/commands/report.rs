@@ -15,7 +15,7 @@ use wirelab_model::sample::Sample;
 use wirelab_report::{Input, NoRequests, OfRequest, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
-use wirelab_stats::analysis::ClaimVerdict;
+use wirelab_stats::analysis::{ClaimVerdict, RequirementResult};
 use wirelab_stats::client_share::attribute;
 use wirelab_stats::planted::planted;
 
@@ -64,6 +64,11 @@ pub fn judge(folder: &Path, fail_on: &[FailOn]) -> Result {
         return Ok(());
     }
     Err(Failure::unmet(format!("the run does not meet what is required of it.\n{}", unmet.join("\n"))))
+}
+
+/// The results of the requirements of a run.
+pub fn requirements(folder: &Path) -> Result<Vec<RequirementResult>> {
+    with_input(folder, |input| input.analysis.requirements.clone())
 }
 
 /// Prints a report: text for people, or a document.

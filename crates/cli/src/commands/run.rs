@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
-use wirelab_lab::Opening;
+use wirelab_lab::{Lab, Opening};
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
 use wirelab_model::requirement::Inconclusive;
@@ -58,7 +59,37 @@ pub fn run(args: &RunArgs) -> Result {
 }
 
 /// Runs a resolved study in a new run folder.
-pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
+pub fn start(study: Study, sets: &[String], args: &RunArgs) -> Result {
+    match prepare(study, sets, args)? {
+        Some((mut run, mut lab)) => execute(&mut run, lab.as_mut(), &args.show, &args.fail_on),
+        None => Ok(()),
+    }
+}
+
+/// A finished run.
+pub struct Measured {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Whether every trial of the first block failed.
+    pub is_hopeless: bool,
+}
+
+/// Runs a resolved study in a new run folder, without printing a report.
+///
+/// # Errors
+/// Also if the user interrupts the run.
+pub fn measure(study: Study, sets: &[String], args: &RunArgs) -> Result<Measured> {
+    let (mut run, mut lab) = prepare(study, sets, args)?.expect("only --plan has no run");
+    let (folder, reason) = perform(&mut run, lab.as_mut(), args.show.quiet)?;
+    report::write_html(&folder)?;
+    match reason {
+        StopReason::Interrupted => Err(interrupted(&folder)),
+        reason => Ok(Measured { folder, is_hopeless: reason == StopReason::Hopeless }),
+    }
+}
+
+/// The new run folder of a study, and its lab; `None` after `--plan`.
+fn prepare(mut study: Study, sets: &[String], args: &RunArgs) -> Result<Option<(Run, Box<dyn Lab>)>> {
     if let Some(name) = args.observe.iter().find(|name| !OBSERVERS.iter().any(|about| about.name == **name)) {
         return Err(Failure::input(format!("--observe {name}: {}", wirelab_observe::unknown(name))));
     }
@@ -83,11 +114,11 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
             stderr::write_line(format_args!("! Without --i-may-load-these-hosts this plan is refused: {why}."));
         }
-        return show_plan(&plan, &expected, &warnings, args.show.json);
+        return show_plan(&plan, &expected, &warnings, args.show.json).map(|()| None);
     }
     let own = program()?;
     let opening = Opening { hosts: args.hosts.as_deref(), ..Opening::by(&own) };
-    let mut lab = labs::open(&study.lab, &opening).map_err(Failure::input)?;
+    let lab = labs::open(&study.lab, &opening).map_err(Failure::input)?;
     let exporter = exporter(study.metrics)?;
     // A plan that exceeds the limits by itself is refused below, with the reason.
     if !args.i_may_load_these_hosts && polite::excess(&plan).is_none() {
@@ -115,7 +146,7 @@ pub fn start(mut study: Study, sets: &[String], args: &RunArgs) -> Result {
     if !args.show.quiet {
         stderr::write_line(format_args!("{expected}"));
     }
-    execute(&mut run, lab.as_mut(), &args.show, &args.fail_on)
+    Ok(Some((run, lab)))
 }
 
 /// Adds the requirements of `--fail-on` to a study.
@@ -156,18 +187,8 @@ pub fn resume(args: &ResumeArgs) -> Result {
 }
 
 /// Runs the rest of the plan, writes `report.html` and prints the report.
-fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs, fail_on: &[FailOn]) -> Result {
-    let stop = stop_flag()?;
-    log::keep_in(run.folder())?;
-    let result = {
-        let mut display = Display::new(show.quiet);
-        run.execute(lab, &mut |progress| display.show(progress), &stop)
-    };
-    let folder = run.folder().to_owned();
-    let resume = format!("wirelab resume {}", folder.display());
-    let reason = result.map_err(|error| {
-        Failure::failed(format!("{error}\nAll completed trials are in {}. Resume with: {resume}", folder.display()))
-    })?;
+fn execute(run: &mut Run, lab: &mut dyn Lab, show: &ShowArgs, fail_on: &[FailOn]) -> Result {
+    let (folder, reason) = perform(run, lab, show.quiet)?;
     let page = report::write_html(&folder)?;
     if show.json {
         print_document(&report::render(&folder, crate::args::Format::Json)?)?;
@@ -176,15 +197,40 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs, fail_
         print(&format!("\nReport: {}\n", page.display()))?;
     }
     match reason {
-        StopReason::Interrupted => {
-            Err(Failure::interrupted(format!("interrupted; all completed trials are kept. Resume with: {resume}")))
-        }
+        StopReason::Interrupted => Err(interrupted(&folder)),
         StopReason::Hopeless => Err(Failure::failed(format!(
             "every trial of the first block failed, so the run was stopped. The logs are in {}",
             folder.join("logs").display()
         ))),
         StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget => report::judge(&folder, fail_on),
     }
+}
+
+/// Runs the rest of the plan. Returns the run folder, and why the run ended.
+fn perform(run: &mut Run, lab: &mut dyn Lab, is_quiet: bool) -> Result<(PathBuf, StopReason)> {
+    let stop = stop_flag()?;
+    log::keep_in(run.folder())?;
+    let result = {
+        let mut display = Display::new(is_quiet);
+        run.execute(lab, &mut |progress| display.show(progress), &stop)
+    };
+    let folder = run.folder().to_owned();
+    match result {
+        Ok(reason) => Ok((folder, reason)),
+        Err(error) => Err(Failure::failed(format!(
+            "{error}\nAll completed trials are in {}. Resume with: {}",
+            folder.display(),
+            resuming(&folder)
+        ))),
+    }
+}
+
+fn interrupted(folder: &Path) -> Failure {
+    Failure::interrupted(format!("interrupted; all completed trials are kept. Resume with: {}", resuming(folder)))
+}
+
+fn resuming(folder: &Path) -> String {
+    format!("wirelab resume {}", folder.display())
 }
 
 /// Prints cells, comparisons, blocks and warnings of a plan.

@@ -5,6 +5,7 @@ mod analyze;
 mod architecture;
 mod archive;
 mod bad_input;
+mod bisect;
 mod cluster;
 mod compare;
 mod contract;

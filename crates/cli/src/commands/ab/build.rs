@@ -19,7 +19,7 @@ use crate::place::program;
 use crate::target::Location;
 
 /// One of the two builds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Build {
     /// A program that wirelab starts: its command line as words.
     Command(Vec<String>),
