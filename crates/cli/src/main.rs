@@ -4,6 +4,7 @@ mod args;
 mod browsers;
 mod carried;
 mod commands;
+mod complete;
 mod discovery;
 mod failure;
 mod interrupt;
@@ -24,6 +25,7 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    complete::answer();
     let cli = Cli::parse();
     if cli.command.is_helper() {
         log::start_helper();

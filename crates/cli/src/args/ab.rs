@@ -34,7 +34,7 @@ pub struct AbArgs {
     /// The head build, of the same kind
     #[arg(long, value_name = "COMMAND|URL|ENDPOINT", required_unless_present = "build")]
     pub head: Option<String>,
-    /// Find the first bad build: in a range of git (GOOD..BAD, with --build and --start), or among builds between
+    /// Find the first bad build: in a range of git (`GOOD..BAD`, with --build and --start), or among builds between
     /// --base and --head, one for each --bisect in the order of time
     #[arg(long, value_name = "GOOD..BAD|BUILD", conflicts_with_all = ["fail_on", "plan"])]
     pub bisect: Vec<String>,

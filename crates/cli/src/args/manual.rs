@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Arguments of `completions`.
+/// Arguments of `completions`. The script asks wirelab itself, so that it knows the endpoints of the current folder.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab completions bash > ~/.local/share/bash-completion/completions/wirelab

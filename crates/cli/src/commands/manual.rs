@@ -4,53 +4,29 @@ mod page;
 
 use std::path::Path;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
-use clap_complete::Shell;
+use clap_complete::env::Shells;
 use wirelab_model::nearest::did_you_mean;
 
 use self::page::page;
 use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::complete::VARIABLE;
 use crate::failure::{Failure, Result};
 use crate::output::print_document;
 
-/// The identifier of every argument that takes a study.
-const STUDY: &str = "study";
+/// The name of the program in scripts, which the shell finds through `PATH`.
+const PROGRAM: &str = "wirelab";
 
-/// Prints the completions for a shell.
+/// Prints the script that lets a shell ask this program for completions.
 pub fn completions(args: &CompletionsArgs) -> Result {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut completed(), "wirelab", &mut text);
-    let text = String::from_utf8_lossy(&text);
-    print_document(&if args.shell == Shell::Zsh { with_files(&text) } else { text.into_owned() })
-}
-
-/// The commands that completions offer: no internal commands, and the names of built-in studies.
-fn completed() -> Command {
-    let all = Cli::command();
-    let public = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned().map(with_studies);
-    Command::new("wirelab").version(env!("CARGO_PKG_VERSION")).propagate_version(true).subcommands(public)
-}
-
-/// Adds the built-in studies as values of every argument that takes a study.
-fn with_studies(command: Command) -> Command {
-    let takes_study = command.get_arguments().any(|argument| argument.get_id() == STUDY);
-    let command = command.mut_subcommands(with_studies);
-    if takes_study {
-        command.mut_arg(STUDY, |argument| argument.value_parser(PossibleValuesParser::new(studies())))
-    } else {
-        command
-    }
-}
-
-fn studies() -> impl Iterator<Item = &'static str> {
-    wirelab_plan::builtin().iter().map(|study| study.name)
-}
-
-/// Completions for zsh offer either values or files; an argument that takes a study accepts both.
-fn with_files(text: &str) -> String {
-    let names = studies().collect::<Vec<_>>().join(" ");
-    text.replace(&format!(":({names})'"), &format!(":{{compadd -- {names}; _files}}'"))
+    let shell = args.shell.to_string();
+    let shells = Shells::builtins();
+    let completer = shells.completer(&shell).ok_or_else(|| Failure::input(format!("no completions for {shell}")))?;
+    let mut script = Vec::new();
+    completer
+        .write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)
+        .map_err(|error| Failure::failed(format!("cannot write the completions: {error}")))?;
+    print_document(&String::from_utf8_lossy(&script))
 }
 
 /// Prints one manual page, or writes all of them.

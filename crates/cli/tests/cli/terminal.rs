@@ -1,11 +1,11 @@
 //! wirelab in a shell: signals, an unwritable standard error, completions and manual pages.
 
-use std::fs::{File, read_dir, read_to_string};
+use std::fs::{self, File, read_dir, read_to_string};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::tempdir;
-use wirelab_testkit::{Said, eventually, run, said, wirelab};
+use wirelab_testkit::{Said, eventually, program, run, said, wirelab};
 
 /// Three blocks of four trials of 20 ms.
 const RUN: &[&str] = &[
@@ -85,39 +85,47 @@ fn a_hang_up_interrupts_a_run_unless_nohup_started_it() {
 }
 
 #[test]
-fn completions_offer_studies_and_no_internal_commands() {
+fn bash_completes_commands_studies_endpoints_and_settings() {
     let folder = tempdir().unwrap();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let text = run(folder.path(), &["completions", shell]).with_status(0).out;
-        for internal in ["guard", "fabric", "witness", "agent"] {
-            let is_word = |word: &str| word == internal || word.ends_with(&format!("__{internal}"));
-            let words = || text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-            assert!(!words().any(is_word), "{shell} completes `{internal}`");
-        }
-        assert!(text.contains("resume") && text.contains("preset"), "{shell}: {text}");
-    }
-    for shell in ["bash", "zsh"] {
-        let text = run(folder.path(), &["completions", shell]).with_status(0).out;
-        assert!(text.contains("quick grpc grpc-balancing null cloud-quic"), "{shell}: {text}");
+    let script = run(folder.path(), &["completions", "bash"]).with_status(0).out;
+    fs::write(folder.path().join("my-study.toml"), "").unwrap();
+    fs::create_dir_all(folder.path().join("endpoints/mine")).unwrap();
+    fs::write(folder.path().join("endpoints/mine/endpoint.toml"), "name = 'mine'\ncommand = ['true']\n").unwrap();
+    let path = format!("{}:{}", program().parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let completed = |words: &[&str]| {
+        let call = format!(
+            "{script}\nCOMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9; _clap_complete_wirelab wirelab '{}'; echo \"${{COMPREPLY[@]}}\"",
+            words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+            words.len() - 1,
+            words[words.len() - 1]
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &call]).current_dir(folder.path()).env("PATH", &path).env("WIRELAB_CARRIED", "off");
+        said(bash.output().unwrap()).with_status(0).out.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(completed(&["wirelab", "run", "qu"]), ["quick"]);
+    assert_eq!(completed(&["wirelab", "labs", "measure", "cond"]), ["conditions"]);
+    assert_eq!(completed(&["wirelab", "run", "my"]), ["my-study.toml"]);
+    assert_eq!(completed(&["wirelab", "endpoints", "check", "mi"]), ["mine"]);
+    assert_eq!(completed(&["wirelab", "ab", "--base", "buil"]), ["builtin"]);
+    assert_eq!(completed(&["wirelab", "run", "quick", "--set", "payl"]), ["payload="]);
+    assert_eq!(completed(&["wirelab", "run", "quick", "--lab", "loop"]), ["loopback"]);
+    assert_eq!(completed(&["wirelab", "studies", "sh"]), ["show"]);
+    let commands = completed(&["wirelab", ""]);
+    assert!(commands.contains(&"resume".to_owned()), "{commands:?}");
+    for internal in ["guard", "fabric", "witness", "agent", "reference"] {
+        assert!(!commands.contains(&internal.to_owned()), "{commands:?}");
+        assert!(completed(&["wirelab", &internal[..3]]).is_empty(), "{internal}");
     }
 }
 
 #[test]
-fn bash_completes_the_names_of_studies_and_files() {
+fn every_shell_has_a_script() {
     let folder = tempdir().unwrap();
-    let script = run(folder.path(), &["completions", "bash"]).with_status(0).out;
-    let completed = |words: &[&str]| {
-        let (current, previous) = (words[words.len() - 1], words[words.len() - 2]);
-        let call = format!(
-            "{script}\nCOMP_WORDS=({}); COMP_CWORD={}; _wirelab wirelab '{current}' {previous}; echo \"${{COMPREPLY[@]}}\"",
-            words.join(" "),
-            words.len() - 1
-        );
-        said(Command::new("bash").args(["-c", &call]).output().unwrap()).with_status(0).out
-    };
-    assert_eq!(completed(&["wirelab", "run", "qu"]).trim(), "quick");
-    assert_eq!(completed(&["wirelab", "labs", "measure", "cond"]).trim(), "conditions");
-    assert_eq!(completed(&["wirelab", "run", "my-study"]).trim(), "", "left to the completion of files");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = run(folder.path(), &["completions", shell]).with_status(0).out;
+        assert!(text.contains("WIRELAB_COMPLETE"), "{shell}: {text}");
+    }
 }
 
 #[test]
