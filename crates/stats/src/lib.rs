@@ -37,6 +37,7 @@ pub mod planted;
 pub mod quantile;
 pub mod ranks;
 mod requirements;
+pub mod sensitivity;
 pub mod serial;
 pub mod simulation;
 pub mod stationarity;

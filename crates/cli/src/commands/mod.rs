@@ -18,6 +18,7 @@ pub mod probe;
 pub mod reference;
 pub mod report;
 pub mod run;
+mod sensitivity;
 pub mod studies;
 
 use wirelab_model::warning::Warning;

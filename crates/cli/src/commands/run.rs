@@ -17,7 +17,8 @@ use wirelab_run::{Additions, Create, Resolved, Run, RunError};
 
 use crate::args::{FailOn, ResumeArgs, RunArgs, ShowArgs};
 use crate::browsers;
-use crate::commands::earlier::earlier_trials;
+use crate::commands::earlier::{earlier_runs, earlier_trials};
+use crate::commands::sensitivity::{Sensitivity, sensitivity};
 use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
@@ -108,13 +109,15 @@ fn prepare(mut study: Study, sets: &[String], args: &RunArgs) -> Result<Option<(
         warnings.push(Warning::NotOptimised);
     }
     studies::warn_of_short_windows(&study, &plan);
-    let expected =
-        wirelab_plan::expected(&plan, [study.planted, study.references], &earlier_trials(&args.out, &study.lab));
+    let earlier = earlier_runs(&args.out, &study.lab);
+    let expected = wirelab_plan::expected(&plan, [study.planted, study.references], &earlier_trials(&earlier));
+    let sensitivity = sensitivity(&study, &plan, &earlier);
+    drop(earlier);
     if args.plan {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
             stderr::write_line(format_args!("! Without --i-may-load-these-hosts this plan is refused: {why}."));
         }
-        return show_plan(&plan, &expected, &warnings, args.show.json).map(|()| None);
+        return show_plan(&plan, &expected, sensitivity.as_ref(), &warnings, args.show.json).map(|()| None);
     }
     let own = program()?;
     let opening = Opening { hosts: args.hosts.as_deref(), ..Opening::by(&own) };
@@ -145,6 +148,7 @@ fn prepare(mut study: Study, sets: &[String], args: &RunArgs) -> Result<Option<(
     exporter.into_iter().for_each(|exporter| run.set_exporter(exporter));
     if !args.show.quiet {
         stderr::write_line(format_args!("{expected}"));
+        sensitivity.iter().for_each(|sensitivity| stderr::write_line(format_args!("{sensitivity}")));
     }
     Ok(Some((run, lab)))
 }
@@ -234,7 +238,13 @@ fn resuming(folder: &Path) -> String {
 }
 
 /// Prints cells, comparisons, blocks and warnings of a plan.
-fn show_plan(plan: &Plan, expected: &Expected, warnings: &[Warning], json: bool) -> Result {
+fn show_plan(
+    plan: &Plan,
+    expected: &Expected,
+    sensitivity: Option<&Sensitivity>,
+    warnings: &[Warning],
+    json: bool,
+) -> Result {
     if json {
         return print_json(plan);
     }
@@ -254,6 +264,13 @@ fn show_plan(plan: &Plan, expected: &Expected, warnings: &[Warning], json: bool)
         plan.seed
     );
     let _ = writeln!(text, "{expected}");
+    let _ = match sensitivity {
+        Some(sensitivity) => writeln!(text, "{sensitivity}"),
+        None => writeln!(
+            text,
+            "No earlier run here shows the noise of this plan, and so the number of blocks that it needs."
+        ),
+    };
     for warning in warnings {
         let _ = writeln!(text, "! {} {}", warning.meaning(), warning.remedy());
     }
