@@ -292,7 +292,7 @@ fn factors(input: &Input) -> Vec<String> {
 }
 
 /// The JSON token of a unit, a side or a direction.
-fn token(value: impl serde::Serialize) -> String {
+pub(crate) fn token(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,
         _ => String::new(),

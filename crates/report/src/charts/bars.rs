@@ -3,10 +3,10 @@
 use wirelab_model::metric::Metric;
 
 use crate::Input;
-use crate::charts::Facet;
 use crate::charts::axis::Axis;
 use crate::charts::canvas::{Align, Paint};
 use crate::charts::frame::{Frame, ROW, tick_count};
+use crate::charts::{Facet, facts};
 use crate::layout::Layout;
 use crate::numbers::Scale;
 
@@ -59,6 +59,9 @@ fn facet(input: &Input, layout: &Layout, number: usize, metrics: &Pair, axis_tit
                     beyond = high;
                 }
                 canvas.text(&scale.number(estimate.median), (beyond + 4.0, y), Align::Left, Paint::Ink);
+                let cell = input.manifest.plan.cells[of.cell].label();
+                let area = ((frame.left, y - height / 2.0), (beyond, y + height / 2.0));
+                canvas.tip(area.0, area.1, &facts(&cell, metric, estimate));
             }
         }
     });

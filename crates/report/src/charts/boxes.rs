@@ -6,7 +6,7 @@ use crate::Input;
 use crate::charts::axis::Axis;
 use crate::charts::canvas::{Canvas, Paint};
 use crate::charts::frame::{Frame, ROW, tick_count};
-use crate::charts::{Chart, Facet, Key, canvas, swatch};
+use crate::charts::{Chart, Facet, Key, canvas, facts, swatch};
 use crate::layout::Layout;
 use crate::numbers::Scale;
 use crate::words::{noise_floor, phrase, upper_first};
@@ -88,7 +88,13 @@ fn facet(input: &Input, layout: &Layout, number: usize, outliers: bool) -> Optio
         }
         for (row, estimate) in estimates.iter().enumerate() {
             match estimate {
-                Some(estimate) => one(canvas, &axis, frame.row(row), estimate, outliers),
+                Some(estimate) => {
+                    one(canvas, &axis, frame.row(row), estimate, outliers);
+                    let cell = input.manifest.plan.cells[group.rows[row].cell].label();
+                    let (low, high) = (axis.at(estimate.range.0), axis.at(estimate.range.1));
+                    let (top, bottom) = (frame.row(row) - ROW * 0.28, frame.row(row) + ROW * 0.28);
+                    canvas.tip((low, top), (high, bottom), &facts(&cell, metric, estimate));
+                }
                 None => frame.missing(canvas, row, "not measured"),
             }
         }

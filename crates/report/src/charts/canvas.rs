@@ -1,6 +1,8 @@
 //! A drawing surface over the SVG backend of `plotters`. Colours are CSS classes of the page, so that one drawing
 //! serves light, dark and print.
 
+use std::fmt::Write as _;
+
 use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle};
@@ -89,6 +91,8 @@ pub(crate) enum Align {
 pub(crate) struct Canvas<'a> {
     backend: SVGBackend<'a>,
     width: f64,
+    /// The marks' areas with their facts, as SVG elements above the drawing.
+    tips: String,
 }
 
 /// The size of text in a drawing.
@@ -101,11 +105,12 @@ const DIGIT: f64 = 0.64 * TEXT;
 pub(crate) fn draw(width: f64, height: f64, name: &str, paint: impl FnOnce(&mut Canvas)) -> String {
     let mut svg = String::new();
     let backend = SVGBackend::with_string(&mut svg, (fine(width) as u32, fine(height) as u32));
-    let mut canvas = Canvas { backend, width };
+    let mut canvas = Canvas { backend, width, tips: String::new() };
     paint(&mut canvas);
     canvas.backend.present().expect("drawing into a string cannot fail");
+    let tips = std::mem::take(&mut canvas.tips);
     drop(canvas);
-    finished(&svg, width, height, name)
+    finished(&svg, &tips, width, height, name)
 }
 
 fn fine(value: f64) -> i32 {
@@ -175,6 +180,23 @@ impl Canvas<'_> {
         }
     }
 
+    /// The exact values behind a mark, which the page shows while the pointer is in the area, and exports as a row of
+    /// CSV. An area is at least as large as a fingertip's error.
+    pub(crate) fn tip(&mut self, from: (f64, f64), to: (f64, f64), facts: &[(&str, String)]) {
+        const LEAST: f64 = 12.0;
+        let side = |one: f64, other: f64| {
+            let length = (other - one).abs().max(LEAST);
+            (fine(f64::midpoint(one, other) - length / 2.0), fine(length))
+        };
+        let ((x, width), (y, height)) = (side(from.0, to.0), side(from.1, to.1));
+        let lines: Vec<_> = facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let _ = write!(
+            self.tips,
+            "<rect class=\"tip\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"><title>{}</title></rect>",
+            escaped(&lines.join("\n"))
+        );
+    }
+
     pub(crate) fn text(&mut self, text: &str, at: (f64, f64), align: Align, paint: Paint) {
         self.sized(text, at, align, paint, TEXT, false);
     }
@@ -212,9 +234,11 @@ fn stroke(paint: Paint, width: f64) -> ShapeStyle {
 
 /// Converts the backend's document into an element of the page: classes for sentinel colours, no fixed size, no
 /// defaults.
-fn finished(svg: &str, width: f64, height: f64, name: &str) -> String {
+fn finished(svg: &str, tips: &str, width: f64, height: f64, name: &str) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
     let mut body = body
+        .trim_end()
+        .trim_end_matches("</svg>")
         .replace(" opacity=\"1\"", "")
         .replace(" fill=\"none\"", "")
         .replace(" stroke=\"none\"", "")
@@ -228,7 +252,7 @@ fn finished(svg: &str, width: f64, height: f64, name: &str) -> String {
         body = named(&body, paint, class);
     }
     format!(
-        "<svg viewBox=\"0 0 {} {}\" style=\"max-width:{width}px\" role=\"img\"><title>{}</title>{body}",
+        "<svg viewBox=\"0 0 {} {}\" style=\"max-width:{width}px\" role=\"img\"><title>{}</title>{body}{tips}</svg>",
         fine(width),
         fine(height),
         escaped(name)
@@ -263,6 +287,15 @@ mod tests {
             "{svg}"
         );
         assert!(!svg.contains("#FEED") && !svg.contains("http"), "{svg}");
+    }
+
+    #[test]
+    fn a_tip_covers_its_mark_and_lists_its_facts() {
+        let svg = draw(200.0, 100.0, "tips", |canvas| {
+            canvas.tip((50.0, 20.0), (90.0, 20.0), &[("cell", "a & b".to_owned()), ("ratio", "1.25".to_owned())]);
+        });
+        let tip = "<rect class=\"tip\" x=\"100\" y=\"28\" width=\"80\" height=\"24\"><title>cell: a &amp; b\nratio: 1.25</title>";
+        assert!(svg.contains(tip) && svg.ends_with("</rect></svg>"), "{svg}");
     }
 
     #[test]

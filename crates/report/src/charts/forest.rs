@@ -84,7 +84,7 @@ fn tally(input: &Input, compared: &[&Compared], baseline: &str) -> String {
     }
 }
 
-fn legend(waiting: bool, margin: &str, has_noise: bool) -> Vec<Key> {
+pub(super) fn legend(waiting: bool, margin: &str, has_noise: bool) -> Vec<Key> {
     let mark = |tone, text: &str| Key {
         svg: draw(22.0, 14.0, text, |canvas| symbol(canvas, (11.0, 7.0), tone)),
         text: text.to_owned(),
@@ -179,18 +179,42 @@ impl FacetOf<'_> {
         }
         let words = change_with(ratio, compared.interval.as_ref());
         canvas.text(&words, (WIDTH - SIDE, text), Align::Right, Paint::Ink);
-        let mark = match compared.verdict {
-            _ if compared.aa => Mark::Unknown,
-            Verdict::Less => Mark::Less(paint),
-            Verdict::More => Mark::More(paint),
-            Verdict::Equivalent => Mark::Same,
-            Verdict::CannotTell { .. } => Mark::Unknown,
-        };
+        let mark = if compared.aa { Mark::Unknown } else { Mark::of(&compared.verdict, paint) };
         symbol(canvas, (self.axis.at(ratio), y), mark);
+        let (low, high) = ends(compared, ratio);
+        canvas.tip((self.axis.at(low), y), (self.axis.at(high), y), &facts(self.input, self.layout, compared));
     }
 }
 
-const fn tone_paint(tone: Tone) -> Paint {
+/// The ends of the interval; of the mark without an interval.
+pub(super) fn ends(compared: &Compared, ratio: f64) -> (f64, f64) {
+    compared.interval.map_or((ratio, ratio), |interval| (interval.low.min(ratio), interval.high.max(ratio)))
+}
+
+/// The exact numbers of a comparison.
+pub(super) fn facts(input: &Input, layout: &Layout, compared: &Compared) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        (
+            "cell",
+            input.manifest.plan.cells.get(compared.cell).map_or_else(String::new, wirelab_model::plan::Cell::label),
+        ),
+        ("baseline", layout.cell_title(compared.baseline)),
+        ("metric", compared.metric.clone()),
+        ("ratio", compared.ratio.map_or_else(|| "not measured".to_owned(), |ratio| ratio.to_string())),
+    ];
+    if let Some(interval) = compared.interval {
+        facts.push(("interval low", interval.low.to_string()));
+        facts.push(("interval high", interval.high.to_string()));
+        facts.push(("confidence", interval.confidence.to_string()));
+    }
+    facts.extend(compared.p_holm.map(|p| ("p (Holm)", p.to_string())));
+    facts.push((if input.table.is_some() { "n" } else { "n (blocks)" }, compared.blocks.to_string()));
+    let verdict = if compared.aa { "A/A" } else { direction(&compared.verdict, input.metric(&compared.metric)) };
+    facts.push(("verdict", verdict.to_owned()));
+    facts
+}
+
+pub(super) const fn tone_paint(tone: Tone) -> Paint {
     match tone {
         Tone::Better => Paint::Better,
         Tone::Worse => Paint::Worse,
@@ -201,14 +225,25 @@ const fn tone_paint(tone: Tone) -> Paint {
 
 /// The shape of a mark: the verdict for readers without colour.
 #[derive(Clone, Copy)]
-enum Mark {
+pub(super) enum Mark {
     Less(Paint),
     More(Paint),
     Same,
     Unknown,
 }
 
-fn symbol(canvas: &mut Canvas, (x, y): (f64, f64), mark: Mark) {
+impl Mark {
+    pub(super) const fn of(verdict: &Verdict, paint: Paint) -> Self {
+        match verdict {
+            Verdict::Less => Self::Less(paint),
+            Verdict::More => Self::More(paint),
+            Verdict::Equivalent => Self::Same,
+            Verdict::CannotTell { .. } => Self::Unknown,
+        }
+    }
+}
+
+pub(super) fn symbol(canvas: &mut Canvas, (x, y): (f64, f64), mark: Mark) {
     match mark {
         Mark::Less(paint) => canvas.area([(x - 6.0, y), (x + 5.0, y - 6.0), (x + 5.0, y + 6.0)], paint),
         Mark::More(paint) => canvas.area([(x + 6.0, y), (x - 5.0, y - 6.0), (x - 5.0, y + 6.0)], paint),

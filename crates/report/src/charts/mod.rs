@@ -12,12 +12,18 @@ mod filmstrip;
 mod forest;
 mod frame;
 mod memory;
+mod overview;
+mod percentiles;
 mod requests;
 mod throughput;
 mod timeline;
 mod waterfall;
 
 pub(crate) use canvas::SERIES;
+pub(crate) use overview::chart as overview;
+
+use wirelab_model::metric::Metric;
+use wirelab_stats::analysis::Estimate;
 
 use crate::Input;
 use crate::layout::Layout;
@@ -64,6 +70,7 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts.extend(filmstrip::charts(input, layout).into_iter().take(1));
     charts.extend(by_size::chart(input, layout));
     charts.extend(ecdf::chart(input, layout));
+    charts.extend(percentiles::chart(input, layout));
     charts.extend(throughput::chart(input, layout));
     charts.extend(cpu::chart(input, layout));
     charts.extend(memory::chart(input, layout));
@@ -93,6 +100,26 @@ fn series_legend(layout: &Layout) -> Vec<Key> {
             text: series.title.clone(),
         })
         .collect()
+}
+
+/// The exact numbers of an estimate, in the base unit of its metric.
+fn facts(cell: &str, metric: &Metric, estimate: &Estimate) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("cell", cell.to_owned()),
+        ("metric", metric.name.to_owned()),
+        ("unit", crate::csv::token(metric.unit)),
+        ("median", estimate.median.to_string()),
+    ];
+    if let Some(interval) = estimate.interval {
+        facts.push(("interval low", interval.low.to_string()));
+        facts.push(("interval high", interval.high.to_string()));
+    }
+    facts.push(("first quartile", estimate.quartiles.0.to_string()));
+    facts.push(("third quartile", estimate.quartiles.1.to_string()));
+    facts.push(("least", estimate.range.0.to_string()));
+    facts.push(("greatest", estimate.range.1.to_string()));
+    facts.push(("n (trials)", estimate.values.len().to_string()));
+    facts
 }
 
 /// A legend's entry for a filled area.
