@@ -106,3 +106,24 @@ fn of_effects(claim: &ClaimResult) -> String {
     let noun = if claim.effects.len() == 1 { "effect" } else { "effects" };
     format!("{} {noun}: {}", claim.effects.len(), words.join(", "))
 }
+
+/// The number of claims by verdict: `3 hold, 1 does not hold, 2 not tested`; `None` without claims.
+pub(crate) fn tally_of_all(input: &Input) -> Option<String> {
+    let claims = &input.analysis.claims;
+    let verdicts = [ClaimVerdict::Holds, ClaimVerdict::DoesNotHold, ClaimVerdict::CannotTell, ClaimVerdict::NotTested];
+    let numbers = verdicts.map(|verdict| (verdict, claims.iter().filter(|claim| claim.verdict == verdict).count()));
+    let words =
+        numbers.into_iter().filter(|(_, number)| *number > 0).map(|(verdict, number)| match (verdict, number) {
+            (ClaimVerdict::Holds, 2..) => format!("{number} hold"),
+            (ClaimVerdict::DoesNotHold, 2..) => format!("{number} do not hold"),
+            _ => format!("{number} {}", words::claim(verdict)),
+        });
+    (!claims.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
+}
+
+/// The claims without a tested effect: `Not tested: C3, C7.` Their reasons are in the documents.
+pub(crate) fn not_tested(input: &Input) -> Option<String> {
+    let claims = input.analysis.claims.iter().filter(|claim| claim.verdict == ClaimVerdict::NotTested);
+    let ids: Vec<_> = claims.map(|claim| claim.id.as_str()).collect();
+    (!ids.is_empty()).then(|| format!("Not tested: {}.", ids.join(", ")))
+}

@@ -1,7 +1,7 @@
 //! The head of every report: the verdicts in sentences, and how reliable they are.
 
 use wirelab_model::journal::StopReason;
-use wirelab_stats::analysis::{Compared, Moment, Verdict};
+use wirelab_stats::analysis::{Compared, Interval, Moment, Verdict};
 use wirelab_stats::anytime::BEFORE_END;
 
 use crate::Input;
@@ -48,12 +48,7 @@ fn not_ended(input: &Input) -> Option<Sentence> {
 fn verdicts_in(metric: &str, input: &Input, layout: &Layout) -> Vec<Sentence> {
     let all: Vec<_> = comparisons_in(metric, input).collect();
     if all.is_empty() {
-        return vec![Sentence {
-            tone: Tone::Unknown,
-            symbol: "?",
-            text: "No verdict: the study compares no cell with a baseline. It has estimates, and at most an A/A pair."
-                .to_owned(),
-        }];
+        return vec![without_comparisons()];
     }
     if all.len() <= ONE_BY_ONE {
         return all
@@ -66,6 +61,15 @@ fn verdicts_in(metric: &str, input: &Input, layout: &Layout) -> Vec<Sentence> {
             .collect();
     }
     by_series(metric, input, layout, &all)
+}
+
+pub(crate) fn without_comparisons() -> Sentence {
+    Sentence {
+        tone: Tone::Unknown,
+        symbol: "?",
+        text: "No verdict: the study compares no cell with a baseline. It has estimates, and at most an A/A pair."
+            .to_owned(),
+    }
 }
 
 /// The comparisons in a metric, without A/A pairs.
@@ -167,19 +171,24 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
         ));
     }
     let metric = input.first_metric();
-    let floors: Vec<_> =
-        (0..layout.groups.len()).filter_map(|group| noise_floor(input, layout, group, metric)).collect();
-    let widest = floors.iter().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
-    sentences.push(widest.map_or_else(
+    sentences.push(widest_noise(input, layout, metric).map_or_else(
         || "The noise floor was not measured (no A/A pair has data); small differences may be noise.".to_owned(),
-        |widest| {
-            let which = if floors.len() > 1 { "widest noise floor" } else { "noise floor" };
+        |(floors, widest)| {
+            let which = if floors > 1 { "widest noise floor" } else { "noise floor" };
             let title = input.metric(metric).map_or_else(|| metric.to_owned(), |metric| phrase(metric.title));
-            format!("{which} (baseline against itself, {title}): {}.", percent_interval(widest))
+            format!("{which} (baseline against itself, {title}): {}.", percent_interval(&widest))
         },
     ));
     sentences.extend(processors::sentence(input));
     sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()
+}
+
+/// The number of groups with a noise floor, and the widest one.
+pub(crate) fn widest_noise(input: &Input, layout: &Layout, metric: &str) -> Option<(usize, Interval)> {
+    let floors: Vec<_> =
+        (0..layout.groups.len()).filter_map(|group| noise_floor(input, layout, group, metric)).collect();
+    let widest = floors.iter().copied().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
+    widest.map(|widest| (floors.len(), widest))
 }
 
 /// `1 trial`, `2 trials`.

@@ -1,5 +1,7 @@
-//! The report for a terminal: verdicts, then a table per group of levels, claims, and warnings with their remedies.
+//! The report for a terminal: the answer and an overview; in full also a table per group of levels, claims, and warnings
+//! with their remedies.
 
+mod brief;
 mod pairs;
 
 use std::fmt::Write as _;
@@ -7,6 +9,7 @@ use std::fmt::Write as _;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 use indexmap::{IndexMap, IndexSet};
+use wirelab_stats::analysis::ClaimVerdict;
 
 use crate::Input;
 use crate::columns::{Column, summary};
@@ -25,30 +28,24 @@ use crate::{
 /// Narrower widths cannot hold a table; the text is then laid out for this width.
 const NARROWEST: usize = 40;
 
+/// The length of a terminal report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// The answer and an overview, on one page.
+    Brief,
+    /// Everything.
+    Full,
+}
+
 /// The report for a terminal of `width` columns, with ANSI colours only if `colour` is set.
 #[must_use]
-pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
+pub fn terminal(input: &Input, width: usize, colour: bool, extent: Extent) -> String {
     let page = Page { input, layout: Layout::new(input), width: width.max(NARROWEST), colour };
     let mut out = String::new();
-    page.verdicts(&mut out);
-    // A matrix of clients and servers replaces the tables of each client in less space, and shows which pairs work.
-    let has_matrix = page.pairs(&mut out);
-    page.winners(&mut out);
-    let has_rows = page.rows(&mut out);
-    if !has_matrix && !has_rows {
-        page.tables(&mut out);
+    match extent {
+        Extent::Brief => page.brief(&mut out),
+        Extent::Full => page.full(&mut out),
     }
-    page.figures(&mut out);
-    page.shares(&mut out);
-    page.claims(&mut out);
-    page.published(&mut out);
-    page.requests(&mut out);
-    page.overhead(&mut out);
-    page.links(&mut out);
-    page.limits(&mut out);
-    page.planted(&mut out);
-    page.warnings(&mut out);
-    page.source(&mut out);
     out.replace(NBSP, " ")
 }
 
@@ -66,8 +63,31 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    fn full(&self, out: &mut String) {
+        self.headline(out, usize::MAX);
+        self.verdicts(out);
+        // A matrix of clients and servers replaces the tables of each client in less space, and shows which pairs work.
+        let has_matrix = self.pairs(out);
+        self.winners(out);
+        let has_rows = self.rows(out);
+        if !has_matrix && !has_rows {
+            self.tables(out);
+        }
+        self.figures(out);
+        self.shares(out);
+        self.claims(out);
+        self.published(out);
+        self.requests(out);
+        self.overhead(out);
+        self.links(out);
+        self.limits(out);
+        self.planted(out);
+        self.warnings(out);
+        self.source(out);
+    }
+
     fn verdicts(&self, out: &mut String) {
-        self.heading(out, &self.input.manifest.study.title);
+        self.heading(out, "Verdicts");
         for sentence in verdicts(self.input, &self.layout) {
             let symbol = self.paint(sentence.symbol, tone_colour(sentence.tone));
             self.item(out, &symbol, &sentence.text);
@@ -211,6 +231,7 @@ impl Page<'_> {
         let title = self.input.metric(self.input.first_metric()).map_or("", |metric| metric.title);
         header.push(Cell::new(format!("verdict on\n{}", words::phrase(title))));
         table.set_header(header.into_iter().map(|cell| cell.add_attribute(Attribute::Dim)));
+        let mut notes = Notes::default();
         for row in &self.layout.groups[group].rows {
             let title = if row.twin { "└ A/A".to_owned() } else { self.layout.row_title(*row) };
             let mut cells = vec![Cell::new(title)];
@@ -220,7 +241,12 @@ impl Page<'_> {
                         let partly = self.input.partly(row.cell, column.metric.name).is_some();
                         format!("{}{}", column.scale.number(estimate.median), if partly { "*" } else { "" })
                     }
-                    None => "n/m".to_owned(),
+                    None => {
+                        format!(
+                            "n/m{}",
+                            superscript(notes.number(self.input.why_missing(row.cell, column.metric.name), column))
+                        )
+                    }
                 };
                 cells.push(Cell::new(shown).set_alignment(CellAlignment::Right));
             }
@@ -233,28 +259,15 @@ impl Page<'_> {
             table.add_row(cells);
         }
         let mut text = trimmed(&table);
-        text.push_str(&self.notes(group, columns, &text));
+        if text.contains('*') {
+            self.item(&mut text, "*", "Measured in some trials only.");
+        }
+        for (number, (reason, metrics)) in notes.0.iter().enumerate() {
+            let metrics: Vec<_> = metrics.iter().map(String::as_str).collect();
+            let note = format!("Not measured ({}): {reason}", metrics.join(", "));
+            self.item(&mut text, &superscript(number + 1), &note);
+        }
         text
-    }
-
-    /// The meaning of the marks in a table.
-    fn notes(&self, group: usize, columns: &[Column], table: &str) -> String {
-        let mut notes = String::new();
-        if table.contains('*') {
-            self.item(&mut notes, "*", "Measured in some trials only.");
-        }
-        let mut reasons: IndexMap<String, IndexSet<String>> = IndexMap::new();
-        for row in &self.layout.groups[group].rows {
-            for column in columns.iter().filter(|column| self.input.estimate(row.cell, column.metric.name).is_none()) {
-                let metrics = reasons.entry(self.input.why_missing(row.cell, column.metric.name)).or_default();
-                metrics.insert(words::phrase(column.metric.title));
-            }
-        }
-        for (reason, metrics) in reasons {
-            let metrics: Vec<_> = metrics.into_iter().collect();
-            self.item(&mut notes, "n/m", &format!("Not measured ({}): {reason}", metrics.join(", ")));
-        }
-        notes
     }
 
     fn verdict(&self, group: usize, row: Row, failures: &[Failure]) -> (String, Option<Tone>) {
@@ -339,17 +352,23 @@ impl Page<'_> {
         self.heading(out, "Claims");
         for claim in &self.input.analysis.claims {
             let colour = match claim.verdict {
-                wirelab_stats::analysis::ClaimVerdict::Holds => Color::Green,
-                wirelab_stats::analysis::ClaimVerdict::DoesNotHold => Color::Red,
+                ClaimVerdict::Holds => Color::Green,
+                ClaimVerdict::DoesNotHold => Color::Red,
                 _ => Color::Yellow,
             };
             let symbol = self.paint(words::claim_symbol(claim.verdict), colour);
             let verdict = words::claim(claim.verdict);
+            if claim.verdict == ClaimVerdict::NotTested {
+                continue;
+            }
             let mut text = format!("{} {verdict}: {} ({})", claim.id, claim.text, claims::tally(claim));
             if let Some(untested) = &claim.untested {
                 let _ = write!(text, " Not tested: {untested}");
             }
             self.item(out, &symbol, &text);
+        }
+        if let Some(line) = claims::not_tested(self.input) {
+            self.item(out, words::claim_symbol(ClaimVerdict::NotTested), &line);
         }
     }
 
@@ -495,6 +514,26 @@ impl Page<'_> {
             _ => 36,
         };
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// A number in digits that are narrow and above the line: `¹²`.
+fn superscript(number: usize) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    number.to_string().bytes().map(|digit| DIGITS[usize::from(digit - b'0')]).collect()
+}
+
+/// Reasons for missing numbers with the metrics that lack them; cells refer to a reason by its number.
+#[derive(Default)]
+struct Notes(IndexMap<String, IndexSet<String>>);
+
+impl Notes {
+    /// The number of a reason, from 1.
+    fn number(&mut self, reason: String, column: &Column) -> usize {
+        let entry = self.0.entry(reason);
+        let number = entry.index() + 1;
+        entry.or_default().insert(words::phrase(column.metric.title));
+        number
     }
 }
 

@@ -10,6 +10,7 @@ use super::FailOn;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab report                                the newest run, in the terminal
+  wirelab report RUN --full                     every table, claim and warning
   wirelab report RUN --format html > report.html
   wirelab report RUN --format csv               one row for each cell and metric
   wirelab report RUN --format comparisons       one row for each comparison
@@ -27,6 +28,9 @@ pub struct ReportArgs {
     /// The format
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
+    /// In the terminal: every table, claim and warning instead of one page
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// The formats of a report.
@@ -38,6 +42,8 @@ pub enum Format {
     Markdown,
     /// One self-contained HTML file
     Html,
+    /// LaTeX: a table of medians and verdicts in the first metric, with the rules of `booktabs`
+    Latex,
     /// CSV, one row for each cell and metric
     Csv,
     /// CSV, one row for each comparison

@@ -6,7 +6,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::nearest::nearest;
 use wirelab_model::table::Taken;
 use wirelab_plan::table::{Mapping, MetricMapping, PUBLISHED, read};
-use wirelab_report::{Input, NoRequests};
+use wirelab_report::{Extent, Input, NoRequests};
 
 use crate::args::AnalyzeArgs;
 use crate::commands::report::{formatted, print_report};
@@ -47,7 +47,8 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
         typical_load: &|_| None,
         typical_film: &|_| None,
     };
-    print_report(&formatted(&input, args.format), args.format)
+    // Its reader has to see how the columns were interpreted.
+    print_report(&formatted(&input, args.format, Extent::Full), args.format)
 }
 
 /// A table with its mapping.

@@ -12,7 +12,7 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Work};
 use wirelab_model::request::WrittenRequest;
 use wirelab_model::sample::Sample;
-use wirelab_report::{Input, NoRequests, OfRequest, Pooled};
+use wirelab_report::{Extent, Input, NoRequests, OfRequest, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
 use wirelab_stats::analysis::{ClaimVerdict, RequirementResult};
@@ -34,7 +34,8 @@ pub fn report(args: &ReportArgs) -> Result {
         )));
     }
     let folder = run_folder(args.run.as_deref(), &args.out)?;
-    print_report(&render(&folder, args.format)?, args.format)?;
+    let text = with_input(&folder, |input| formatted(input, args.format, extent(args.full)))?;
+    print_report(&text, args.format)?;
     if let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| args.format == Format::Github) {
         append(Path::new(&summary), &render(&folder, Format::Markdown)?)?;
     }
@@ -98,9 +99,9 @@ pub fn has_ended(run: &Run) -> bool {
     moment(run.stopped()) == Moment::Ended
 }
 
-/// Renders the report of a run folder in a format.
+/// Renders the report of a run folder in a format; in the terminal one page.
 pub fn render(folder: &Path, format: Format) -> Result<String> {
-    with_input(folder, |input| formatted(input, format))
+    with_input(folder, |input| formatted(input, format, Extent::Brief))
 }
 
 /// Analyses a run folder.
@@ -138,12 +139,18 @@ fn with_input<T>(folder: &Path, then: impl FnOnce(&Input) -> T) -> Result<T> {
     Ok(then(&input))
 }
 
-/// Renders a report in a format.
-pub fn formatted(input: &Input, format: Format) -> String {
+/// The length of a terminal report by the flag `--full`.
+const fn extent(full: bool) -> Extent {
+    if full { Extent::Full } else { Extent::Brief }
+}
+
+/// Renders a report in a format. Only the terminal's has an extent.
+pub fn formatted(input: &Input, format: Format, extent: Extent) -> String {
     match format {
-        Format::Terminal => wirelab_report::terminal(input, width(), colour()),
+        Format::Terminal => wirelab_report::terminal(input, width(), colour(), extent),
         Format::Markdown => wirelab_report::markdown(input),
         Format::Html => wirelab_report::html(input),
+        Format::Latex => wirelab_report::latex(input),
         Format::Csv => wirelab_report::cells_csv(input),
         Format::Comparisons => wirelab_report::comparisons_csv(input),
         Format::Contests => wirelab_report::contests_csv(input),
