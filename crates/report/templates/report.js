@@ -1,10 +1,166 @@
-// A link to a folded table unfolds it.
-addEventListener("hashchange", () => {
-  const folded = document.getElementById(location.hash.slice(1))?.querySelector("details");
+// The page is complete without this script. It adds: unfolding for links and print, filters, values at the pointer,
+// export of charts, and sorting of tables.
+
+const all = (selector, of = document) => [...of.querySelectorAll(selector)];
+const made = (name, properties) => Object.assign(document.createElement(name), properties);
+
+// A link to a folded part unfolds it.
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+  const folded = target.querySelector("details");
   if (folded) folded.open = true;
+  target.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+unfold();
+
+// Paper has nothing to click on.
+let unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded = all("details:not([open])");
+  for (const part of unfolded) part.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const part of unfolded) part.open = false;
 });
 
-// Sorting of tables by a click on a heading. The page is complete without it.
+// The filters hide the facets and tables of other levels. A part without a factor is always shown.
+for (const form of all("form.filters")) {
+  form.hidden = false;
+  form.addEventListener("change", () => {
+    const wanted = [...new FormData(form)].filter(([, level]) => level !== "");
+    for (const part of all("[data-levels]")) {
+      const levels = JSON.parse(part.dataset.levels);
+      part.hidden = wanted.some(([factor, level]) => factor in levels && levels[factor] !== level);
+    }
+  });
+}
+
+// Exact values at the pointer. The browser's own tooltip comes late, and not at all on a touch screen.
+const tooltip = made("p", { className: "tooltip", hidden: true });
+document.body.append(tooltip);
+for (const tip of all(".tip")) {
+  const title = tip.querySelector("title");
+  tip.dataset.facts = title.textContent;
+  title.remove();
+}
+addEventListener("pointerover", (event) => {
+  const facts = event.target.dataset?.facts;
+  tooltip.hidden = facts === undefined;
+  if (tooltip.hidden) return;
+  tooltip.textContent = facts;
+  const [width, height] = [tooltip.offsetWidth, tooltip.offsetHeight];
+  const right = event.clientX + 14 + width > innerWidth;
+  tooltip.style.left = `${right ? Math.max(4, event.clientX - 14 - width) : event.clientX + 14}px`;
+  tooltip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - height - 4))}px`;
+});
+
+// Export of a chart as it is shown: without the hidden facets, in the colours of the page.
+const STYLES = ["fill", "stroke", "stroke-dasharray", "opacity", "font-family"];
+const element = (name, attributes, text = "") => {
+  const made = document.createElementNS(document.querySelector("svg").namespaceURI, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+};
+// A drawing without the style sheet of the page.
+const plain = (svg, place) => {
+  const copy = svg.cloneNode(true);
+  const [from, to] = [all("*", svg), all("*", copy)];
+  to.forEach((part, number) => {
+    const style = getComputedStyle(from[number]);
+    for (const name of STYLES) part.setAttribute(name, style.getPropertyValue(name));
+    part.removeAttribute("class");
+  });
+  for (const tip of all("[data-facts]", copy)) tip.remove();
+  copy.removeAttribute("style");
+  for (const [key, value] of Object.entries(place)) copy.setAttribute(key, value);
+  return copy;
+};
+const shown = (figure) => all(".facet", figure).filter((facet) => facet.getClientRects().length > 0);
+const COLUMN = 400;
+const drawing = (figure) => {
+  const facets = shown(figure).map((facet) => {
+    const svg = facet.querySelector("svg");
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    return { svg, title: facet.querySelector("h4")?.textContent ?? "", width: width / 2, height: height / 2 };
+  });
+  const column = Math.max(COLUMN, ...facets.map((facet) => facet.width + 28));
+  const columns = Math.min(facets.length, column > COLUMN ? 1 : 3);
+  const row = Math.max(...facets.map((facet) => facet.height)) + 40;
+  const ink = getComputedStyle(document.body);
+  const text = (x, y, words, size, weight = 400) =>
+    element("text", { x, y, fill: ink.color, "font-family": ink.fontFamily, "font-size": size, "font-weight": weight }, words);
+  const width = Math.max(columns * column, 720);
+  const parts = [text(14, 26, figure.querySelector("h3").textContent, 16, 600)];
+  let [x, y] = [14, 40];
+  for (const key of all(".legend li", figure)) {
+    const length = 60 + key.textContent.trim().length * 6.5;
+    if (x + length > width) [x, y] = [14, y + 20];
+    parts.push(plain(key.querySelector("svg"), { x, y, width: 28, height: 12 }));
+    parts.push(text(x + 34, y + 10, key.lastChild.textContent.trim(), 12));
+    x += length;
+  }
+  const top = y + 30;
+  facets.forEach((facet, number) => {
+    const [left, above] = [14 + (number % columns) * column, top + Math.floor(number / columns) * row];
+    parts.push(text(left, above, facet.title, 12, 600));
+    parts.push(plain(facet.svg, { x: left, y: above + 8, width: facet.width, height: facet.height }));
+  });
+  const height = top + Math.ceil(facets.length / columns) * row;
+  const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  svg.append(element("rect", { width, height, fill: ink.backgroundColor }), ...parts);
+  return { svg: new XMLSerializer().serializeToString(svg), width, height };
+};
+const save = (blob, name) => {
+  const link = made("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+};
+const picture = ({ svg, width, height }, then) => {
+  const image = new Image();
+  image.addEventListener("load", () => {
+    const canvas = made("canvas", { width: width * 2, height: height * 2 });
+    canvas.getContext("2d").drawImage(image, 0, 0, width * 2, height * 2);
+    canvas.toBlob(then, "image/png");
+  });
+  image.setAttribute("src", `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`);
+};
+// The facts of the shown marks as rows. A spreadsheet must not run a text as a formula.
+const csv = (figure) => {
+  const rows = shown(figure).flatMap((facet) =>
+    all("[data-facts]", facet).map((tip) => {
+      const facts = tip.dataset.facts.split("\n").map((line) => line.split(/: (.*)/s).slice(0, 2));
+      return Object.fromEntries([["facet", facet.querySelector("h4")?.textContent ?? ""], ...facts]);
+    }),
+  );
+  const columns = [...new Set(rows.flatMap(Object.keys))];
+  const cell = (text) => {
+    const safe = /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+    return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const lines = rows.map((row) => columns.map((column) => cell(row[column] ?? "")).join(","));
+  return [columns.map(cell).join(","), ...lines, ""].join("\n");
+};
+for (const figure of all("figure.chart")) {
+  const name = figure.id;
+  const bar = made("p", { className: "exports" });
+  const button = (format, click) => {
+    const one = made("button", { type: "button", textContent: format, title: `Save this chart as ${format}` });
+    one.addEventListener("click", click);
+    bar.append(one);
+  };
+  button("SVG", () => save(new Blob([drawing(figure).svg], { type: "image/svg+xml" }), `${name}.svg`));
+  button("PNG", () => picture(drawing(figure), (blob) => save(blob, `${name}.png`)));
+  if (figure.querySelector(".tip")) {
+    button("CSV", () => save(new Blob([csv(figure)], { type: "text/csv" }), `${name}.csv`));
+  }
+  figure.append(bar);
+}
+
+// Sorting of tables by a click on a heading.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   [...table.tHead.rows[0].cells].forEach((head, column) => {

@@ -9,11 +9,14 @@ mod results;
 mod table;
 
 use askama::Template;
+use indexmap::{IndexMap, IndexSet};
 use wirelab_model::study::Study;
+use wirelab_stats::analysis::ClaimVerdict;
 
 use crate::Input;
 use crate::charts::{self, Chart};
 use crate::failures::failures;
+use crate::headline::{Headline, headline};
 use crate::html::detail::{ComparisonRow, Force, MetricTable};
 use crate::html::heatmap::HeatMap;
 use crate::html::matrix::Matrix;
@@ -21,7 +24,7 @@ use crate::html::method::{Fact, Step};
 use crate::html::pairs::Pairs;
 use crate::html::results::ResultTable;
 use crate::html::table::TableView;
-use crate::layout::Layout;
+use crate::layout::{Group, Layout, level_title};
 use crate::published::{self, Pair};
 use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
@@ -49,6 +52,11 @@ pub fn html(input: &Input) -> String {
         first_metric: input
             .metric(input.first_metric())
             .map_or_else(|| input.first_metric().to_owned(), |metric| words::phrase(metric.title)),
+        headline: headline(input, &layout),
+        overview: charts::overview(input, &layout),
+        badges: badges(input, failures.len()),
+        filters: filters(&layout),
+        levels: layout.groups.iter().map(|group| (group.title(), levels(group))).collect(),
         verdicts: summary::verdicts(input, &layout),
         ground: summary::ground(input, &layout),
         maps: heatmap::maps(input, &layout),
@@ -72,7 +80,8 @@ pub fn html(input: &Input) -> String {
         charts: charts::main(input, &layout),
         more_charts: charts::more(input, &layout),
         shares: shares::shares(input),
-        claims: claim_rows(input),
+        claims: claim_rows(input, false),
+        untested_claims: claim_rows(input, true),
         published: published::pairs(input),
         limits: limits::section(input),
         limits_heading: limits::HEADING,
@@ -115,6 +124,12 @@ struct Page<'a> {
     lab: &'a str,
     factor: &'a str,
     first_metric: String,
+    headline: Headline,
+    overview: Option<Chart>,
+    badges: Vec<Badge>,
+    filters: IndexMap<String, IndexSet<String>>,
+    /// The levels of each group in JSON, by the group's title.
+    levels: IndexMap<String, String>,
     verdicts: Vec<Sentence>,
     ground: Vec<String>,
     maps: Vec<HeatMap>,
@@ -130,6 +145,7 @@ struct Page<'a> {
     more_charts: Vec<Chart>,
     shares: Vec<Shares>,
     claims: Vec<ClaimRow<'a>>,
+    untested_claims: Vec<ClaimRow<'a>>,
     published: Vec<Pair>,
     limits: Option<limits::Section>,
     limits_heading: &'static str,
@@ -197,8 +213,11 @@ struct EffectRow {
     verdict: &'static str,
 }
 
-fn claim_rows<'a>(input: &Input<'a>) -> Vec<ClaimRow<'a>> {
-    let rows = input.analysis.claims.iter().map(|claim| ClaimRow {
+/// The claims with a tested effect, or those without.
+fn claim_rows<'a>(input: &Input<'a>, untested: bool) -> Vec<ClaimRow<'a>> {
+    let claims = input.analysis.claims.iter();
+    let claims = claims.filter(|claim| (claim.verdict == ClaimVerdict::NotTested) == untested);
+    let rows = claims.map(|claim| ClaimRow {
         id: &claim.id,
         text: &claim.text,
         class: words::claim_class(claim.verdict),
@@ -223,7 +242,53 @@ fn claim_rows<'a>(input: &Input<'a>) -> Vec<ClaimRow<'a>> {
     rows.collect()
 }
 
+/// A number that leads to its section.
+struct Badge {
+    class: &'static str,
+    href: &'static str,
+    text: String,
+}
+
+fn badges(input: &Input, failures: usize) -> Vec<Badge> {
+    let warnings: usize = warnings::grouped(input).iter().map(|group| group.meanings.len()).sum();
+    let mut badges = Vec::new();
+    if warnings > 0 {
+        let text = format!("! {}", summary::count(warnings, "warning"));
+        badges.push(Badge { class: "caution", href: "#warnings", text });
+    }
+    if failures > 0 {
+        let text = format!("✗ {} with failed or unsupported trials", summary::count(failures, "cell"));
+        badges.push(Badge { class: "caution", href: "#failures", text });
+    }
+    if let Some(tally) = claims::tally_of_all(input) {
+        badges.push(Badge { class: "plain", href: "#claims", text: format!("Claims: {tally}") });
+    }
+    badges
+}
+
+/// The factors with several levels, which the page can filter by.
+fn filters(layout: &Layout) -> IndexMap<String, IndexSet<String>> {
+    let mut factors: IndexMap<String, IndexSet<String>> = IndexMap::new();
+    for (factor, level) in layout.groups.iter().flat_map(|group| &group.levels) {
+        factors.entry(factor.clone()).or_default().insert(level_title(factor, level));
+    }
+    factors.retain(|_, levels| levels.len() > 1);
+    factors
+}
+
+/// The levels of a group in JSON: `{"payload":"1 KiB"}`.
+fn levels(group: &Group) -> String {
+    let levels: IndexMap<_, _> =
+        group.levels.iter().map(|(factor, level)| (factor, level_title(factor, level))).collect();
+    serde_json::to_string(&levels).expect("strings are JSON")
+}
+
 impl Page<'_> {
+    /// The levels of the group with this title in JSON; `{}` for other titles.
+    fn levels_of(&self, title: &str) -> &str {
+        self.levels.get(title).map_or("{}", String::as_str)
+    }
+
     fn claims_have_cases(&self) -> bool {
         self.claims.iter().any(|claim| claim.has_cases)
     }
