@@ -4,6 +4,7 @@
 mod fixture;
 
 use fixture::Fixture;
+use wirelab_report::Extent;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -17,8 +18,9 @@ fn main() {
     };
     let width = arguments.next().and_then(|width| width.parse().ok()).unwrap_or(120);
     let text = fixture.report(|input| match format.as_str() {
-        "terminal" => wirelab_report::terminal(input, width, false),
-        "colour" => wirelab_report::terminal(input, width, true),
+        "terminal" => wirelab_report::terminal(input, width, false, Extent::Full),
+        "brief" => wirelab_report::terminal(input, width, false, Extent::Brief),
+        "colour" => wirelab_report::terminal(input, width, true, Extent::Full),
         "markdown" => wirelab_report::markdown(input),
         "cells" => wirelab_report::cells_csv(input),
         "comparisons" => wirelab_report::comparisons_csv(input),

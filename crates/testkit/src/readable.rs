@@ -13,8 +13,16 @@ use crate::browsers::browsers;
 use crate::page_command::{only_load, page};
 use crate::servers::{Builtin, Place, Serve, serve};
 
-/// JavaScript that counts the visible elements and lists their faults. Folded elements have no size.
+/// JavaScript that unfolds the page, counts the visible elements and lists their faults.
 const PROBE: &str = r#"
+const headline = document.querySelector(".headline")?.getBoundingClientRect();
+const overview = document.querySelector("[id=overview] svg")?.getBoundingClientRect();
+const first_screen = {
+  headline: headline !== undefined && headline.bottom <= 800,
+  overview: overview === undefined || overview.bottom <= 800,
+};
+const first_fold = document.querySelector("details").getBoundingClientRect().top / 800;
+for (const part of document.querySelectorAll("details")) part.open = true;
 const seen = (element) => element.getClientRects().length > 0;
 const named = (elements) => [...elements].slice(0, 5).map((element) => element.textContent.trim().slice(0, 80));
 const drawings = [...document.querySelectorAll("svg")].filter(seen);
@@ -26,6 +34,8 @@ const found = {
   drawings: drawings.length,
   without_size: named(drawings.filter((drawing) => drawing.getBoundingClientRect().width < 10)),
   cut_off: named(drawings.flatMap((drawing) => [...drawing.querySelectorAll("text")]).filter(outside)),
+  first_screen, first_fold,
+  exports: document.querySelectorAll("figure.chart .exports button").length,
   wider_than_the_window: document.documentElement.scrollWidth > window.innerWidth,
   headings_that_do_not_sort: named([...document.querySelectorAll("table.sortable th[scope=col]")].filter((head) => !head.querySelector("button"))),
 };
@@ -57,6 +67,9 @@ pub fn assert_readable(report: &Path) {
             assert_eq!(found[flaw], serde_json::json!([]), "{flaw}: {found}");
         }
         assert_eq!(found["wider_than_the_window"], false, "{found}");
+        assert_eq!(found["first_screen"], serde_json::json!({ "headline": true, "overview": true }), "{found}");
+        assert!(found["first_fold"].as_f64() <= Some(3.0), "{found}");
+        assert!(found["exports"].as_u64() >= Some(4), "{found}");
     }
 }
 
@@ -75,7 +88,7 @@ fn found(page: &str) -> Value {
             "--no-sandbox",
             "--disable-gpu",
             "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--window-size=1280,900",
+            "--window-size=1280,800",
         ])
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg("--dump-dom")

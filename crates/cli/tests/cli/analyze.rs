@@ -185,7 +185,7 @@ fn reports(measured: &Measured) -> Vec<String> {
     let forms = [wirelab_report::markdown, wirelab_report::html, wirelab_report::json, wirelab_report::cells_csv];
     let more = [wirelab_report::comparisons_csv, wirelab_report::contests_csv, wirelab_report::pairs_csv];
     let forms = forms.into_iter().map(|form| form(&input)).chain(more.into_iter().map(|form| form(&input)));
-    forms.chain([wirelab_report::terminal(&input, 110, false)]).collect()
+    forms.chain([wirelab_report::terminal(&input, 110, false, wirelab_report::Extent::Full)]).collect()
 }
 
 fn measured(text: &str, mapping: &str) -> Measured {

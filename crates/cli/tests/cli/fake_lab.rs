@@ -15,7 +15,7 @@ fn a_run_ends_in_every_form_of_report() {
     for file in ["manifest.json", "journal.jsonl", "report.html"] {
         assert!(path.join(file).metadata().unwrap().len() > 100, "{file}");
     }
-    for format in ["terminal", "markdown", "html", "csv", "comparisons", "contests", "json"] {
+    for format in ["terminal", "markdown", "html", "latex", "csv", "comparisons", "contests", "json"] {
         let report = run(folder.path(), &["report", "--format", format]).with_status(0);
         assert!(report.out.len() > 200, "{format}: {}", report.out);
         assert!(!report.out.contains("NaN"), "{format} shows NaN");

@@ -171,7 +171,7 @@ fn a_lab_without_timelines_refuses_and_the_fake_lab_plays_them() {
     let said = run(folder.path(), &["run", "study.toml", "--lab", "loopback", "--quiet"]).with_status(2).err;
     assert!(said.contains("has no timelines") && said.contains("netns"), "{said}");
     run(folder.path(), &["run", "study.toml", "--lab", "fake", "--quiet"]).with_status(0);
-    let report = run(folder.path(), &["report"]).with_status(0).out;
+    let report = run(folder.path(), &["report", "--full"]).with_status(0).out;
     assert!(report.contains("Requests of each server, T1-T2") && report.contains("Time to balance"), "{report}");
     let page = run(folder.path(), &["report", "--format", "html"]).with_status(0).out;
     assert!(page.contains("servers-over-time") && page.contains("responses-over-time"));

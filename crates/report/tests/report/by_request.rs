@@ -1,7 +1,7 @@
 //! The results of several requests of the user, in every report.
 
 use wirelab_model::metric::Value;
-use wirelab_report::{OfRequest, html, json, markdown, terminal};
+use wirelab_report::{Extent, OfRequest, html, json, markdown, terminal};
 
 use crate::fixture::Fixture;
 
@@ -15,7 +15,7 @@ fn each_request_has_its_results_in_every_report() {
     let mut fixture = Fixture::tiny();
     fixture.requests.insert(0, vec![of("GET /items", 9, 4500, 0, 171e3), of("POST /<orders>", 1, 497, 3, 2.07e6)]);
     for (name, text) in [
-        ("terminal", fixture.report(|input| terminal(input, 110, false))),
+        ("terminal", fixture.report(|input| terminal(input, 110, false, Extent::Full))),
         ("markdown", fixture.report(markdown)),
         ("html", fixture.report(html)),
     ] {
@@ -32,7 +32,11 @@ fn each_request_has_its_results_in_every_report() {
 #[test]
 fn a_run_with_one_request_has_no_such_table() {
     let fixture = Fixture::tiny();
-    for text in [fixture.report(|input| terminal(input, 110, false)), fixture.report(markdown), fixture.report(html)] {
+    for text in [
+        fixture.report(|input| terminal(input, 110, false, Extent::Full)),
+        fixture.report(markdown),
+        fixture.report(html),
+    ] {
         assert!(!text.contains("without intervals; verdicts are about all requests"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::fixture::Fixture;
 use wirelab_model::link::Link;
 use wirelab_model::plan::{Requests, Work};
-use wirelab_report::{html, markdown, terminal};
+use wirelab_report::{Extent, html, markdown, terminal};
 
 /// Two cells on a link with an MTU of 1500; the first one has measured packets, too.
 fn observed() -> Fixture {
@@ -26,7 +26,7 @@ fn the_model_stands_beside_the_measured_bytes_in_every_report() {
     let fixture = observed();
     // 70 packets of up to 1448 bytes (100000 / 1448 = 69.1), each with 66 bytes of headers.
     for (name, text) in [
-        ("terminal", fixture.report(|input| terminal(input, 200, false))),
+        ("terminal", fixture.report(|input| terminal(input, 200, false, Extent::Full))),
         ("markdown", fixture.report(markdown)),
         ("html", fixture.report(html)),
     ] {
@@ -38,7 +38,11 @@ fn the_model_stands_beside_the_measured_bytes_in_every_report() {
 #[test]
 fn a_run_without_observed_packets_has_no_such_table() {
     let fixture = Fixture::quick();
-    for text in [fixture.report(|input| terminal(input, 110, false)), fixture.report(markdown), fixture.report(html)] {
+    for text in [
+        fixture.report(|input| terminal(input, 110, false, Extent::Full)),
+        fixture.report(markdown),
+        fixture.report(html),
+    ] {
         assert!(!text.contains("Bytes on the wire"));
     }
 }

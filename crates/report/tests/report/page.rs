@@ -116,6 +116,57 @@ fn a_metric_that_is_zero_or_missing_everywhere_is_a_line_and_no_row() {
 }
 
 #[test]
+fn the_page_begins_with_the_answer_and_an_overview_and_folds_the_rest() {
+    let page = Fixture::quick().report(html);
+    let place = |what: &str| page.find(what).unwrap_or_else(|| panic!("no `{what}`"));
+    let order = ["class=\"headline ", "href=\"#warnings\"", "id=\"overview\"", "<details", "id=\"verdicts\""];
+    assert!(order[..4].iter().map(|what| place(what)).is_sorted());
+    // Each section after the answer is a fold; the list of charts has a fold for each chart.
+    let (_, rest) = page.split_once("</nav>").unwrap();
+    for section in rest.split("<section id=\"").skip(1) {
+        let (id, content) = section.split_once("\">").unwrap();
+        let is_folded = content.trim_start().starts_with("<details class=\"fold\"><summary><h2>");
+        assert!(is_folded || id == "charts", "{id}");
+    }
+}
+
+#[test]
+fn a_mark_of_a_chart_has_its_exact_numbers() {
+    let fixture = Fixture::quick();
+    let page = fixture.report(html);
+    let (_, overview) = page.split_once("id=\"overview\"").unwrap();
+    let (overview, _) = overview.split_once("</figure>").unwrap();
+    let first = fixture.manifest.study.compare.metrics[0].as_str();
+    let compared = fixture.analysis.comparisons.iter().filter(|one| one.metric == first && !one.aa);
+    let mut marks = 0;
+    for one in compared.filter(|one| one.ratio.is_some()) {
+        let label = fixture.manifest.plan.cells[one.cell].label();
+        let facts = format!("<title>cell: {label}\nbaseline: ");
+        let (_, facts) = overview.split_once(&facts).unwrap_or_else(|| panic!("no mark of {label}"));
+        let (facts, _) = facts.split_once("</title>").unwrap();
+        assert!(facts.contains(&format!("\nratio: {}\n", one.ratio.unwrap())), "{facts}");
+        assert!(facts.contains(&format!("\nn (blocks): {}\n", one.blocks)), "{facts}");
+        marks += 1;
+    }
+    assert!(marks > 3 && overview.matches("class=\"tip\"").count() == marks);
+}
+
+#[test]
+fn claims_without_cells_take_one_line() {
+    let mut fixture = Fixture::quick();
+    let mut claim = fixture.analysis.claims[0].clone();
+    (claim.id, claim.text, claim.effects) = ("C99".to_owned(), "An absent cell wins.".to_owned(), Vec::new());
+    claim.verdict = wirelab_stats::analysis::ClaimVerdict::NotTested;
+    claim.untested = Some("This plan has no such cell.".to_owned());
+    fixture.analysis.claims.push(claim);
+    let page = fixture.report(html);
+    assert!(!page.contains("<span class=\"id\">C99</span>"));
+    assert!(page.contains("C99</summary>") && page.contains("This plan has no such cell."));
+    let text = fixture.report(|input| wirelab_report::terminal(input, 110, false, wirelab_report::Extent::Full));
+    assert!(text.lines().any(|line| line.contains("Not tested: ") && line.contains("C99")), "{text}");
+}
+
+#[test]
 fn text_of_a_study_is_never_markup() {
     let page = Fixture::quick().report(html);
     assert!(!page.contains("<b>thesis</b>"));

@@ -6,14 +6,14 @@ use wirelab_model::film::{Film, Picture};
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::page::{PageLoad, PageResource};
-use wirelab_report::{cells_csv, comparisons_csv, contests_csv, html, json, markdown, pairs_csv, terminal};
+use wirelab_report::{Extent, cells_csv, comparisons_csv, contests_csv, html, json, markdown, pairs_csv, terminal};
 
 /// Every format with its name, for messages.
 fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
     fixture.report(|input| {
         vec![
-            ("terminal", terminal(input, 110, false)),
-            ("coloured terminal", terminal(input, 110, true)),
+            ("terminal", terminal(input, 110, false, Extent::Full)),
+            ("coloured terminal", terminal(input, 110, true, Extent::Full)),
             ("markdown", markdown(input)),
             ("html", html(input)),
             ("cells", cells_csv(input)),
@@ -21,23 +21,87 @@ fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
             ("contests", contests_csv(input)),
             ("pairs", pairs_csv(input)),
             ("json", json(input)),
+            ("latex", wirelab_report::latex(input)),
         ]
     })
 }
 
 #[test]
 fn the_terminal_report_is_as_agreed() {
-    insta::assert_snapshot!(Fixture::quick().report(|input| terminal(input, 110, false)));
+    insta::assert_snapshot!(Fixture::quick().report(|input| terminal(input, 110, false, Extent::Full)));
 }
 
 #[test]
 fn the_terminal_report_of_a_narrow_terminal_is_as_agreed() {
-    insta::assert_snapshot!(Fixture::tiny().report(|input| terminal(input, 60, false)));
+    insta::assert_snapshot!(Fixture::tiny().report(|input| terminal(input, 60, false, Extent::Full)));
+}
+
+#[test]
+fn the_brief_terminal_report_is_as_agreed() {
+    insta::assert_snapshot!(Fixture::quick().report(|input| terminal(input, 100, false, Extent::Brief)));
+}
+
+#[test]
+fn a_brief_report_has_at_most_forty_lines() {
+    let fixtures = [Fixture::quick(), Fixture::tiny(), Fixture::large(), Fixture::conditions(), Fixture::pairs()];
+    for (number, fixture) in fixtures.into_iter().enumerate() {
+        for width in [80, 110, 200] {
+            let text = fixture.report(|input| terminal(input, width, false, Extent::Brief));
+            let lines = text.lines().count();
+            assert!((5..=40).contains(&lines), "{lines} lines of fixture {number} at {width} columns:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_brief_report_counts_the_conditions_that_it_omits() {
+    let text = Fixture::conditions().report(|input| terminal(input, 110, false, Extent::Brief));
+    assert!(text.contains("more conditions in the full report."), "{text}");
+}
+
+#[test]
+fn every_report_begins_with_the_same_answer() {
+    let answer = "HTTP/3 is slower than HTTP/1.1 in ";
+    for (name, text) in Fixture::quick().report(|input| {
+        [
+            ("brief", terminal(input, 200, false, Extent::Brief)),
+            ("full", terminal(input, 200, false, Extent::Full)),
+            ("html", html(input)),
+        ]
+    }) {
+        let place = text.find(answer).unwrap_or_else(|| panic!("{name}: {text}"));
+        assert!(text.find("Verdicts").or(text.find("All verdicts")).is_none_or(|verdicts| place < verdicts), "{name}");
+    }
+}
+
+#[test]
+fn a_missing_number_has_the_number_of_its_reason() {
+    let text = Fixture::quick().report(|input| terminal(input, 110, false, Extent::Full));
+    let notes = text.lines().filter(|line| line.contains("Not measured ("));
+    assert!(notes.clone().count() > 0, "{text}");
+    for note in notes {
+        let number = note.trim_start().split(' ').next().unwrap();
+        assert!(["¹", "²", "³"].contains(&number) && text.contains(&format!("n/m{number}")), "{note}");
+    }
+}
+
+#[test]
+fn before_the_end_the_answer_says_so() {
+    let mut fixture = Fixture::quick();
+    fixture.analysis.moment = wirelab_stats::analysis::Moment::Underway;
+    for text in fixture.report(|input| [terminal(input, 200, false, Extent::Brief), html(input)]) {
+        assert!(text.contains("The run has not reached its planned end; brackets are"), "{text}");
+    }
 }
 
 #[test]
 fn the_markdown_report_is_as_agreed() {
     insta::assert_snapshot!(Fixture::quick().report(markdown));
+}
+
+#[test]
+fn the_latex_table_is_as_agreed() {
+    insta::assert_snapshot!(Fixture::quick().report(wirelab_report::latex));
 }
 
 #[test]
@@ -85,9 +149,11 @@ fn no_report_shows_nan_or_infinity() {
 fn terminal_lines_fit_the_width() {
     for fixture in [Fixture::quick(), Fixture::tiny(), Fixture::conditions(), Fixture::pairs()] {
         for width in [60, 80, 100, 120, 200] {
-            let text = fixture.report(|input| terminal(input, width, false));
-            for line in text.lines() {
-                assert!(line.chars().count() <= width, "{} columns of {width}: {line}", line.chars().count());
+            for extent in [Extent::Brief, Extent::Full] {
+                let text = fixture.report(|input| terminal(input, width, false, extent));
+                for line in text.lines() {
+                    assert!(line.chars().count() <= width, "{} columns of {width}: {line}", line.chars().count());
+                }
             }
         }
     }
@@ -95,15 +161,15 @@ fn terminal_lines_fit_the_width() {
 
 #[test]
 fn the_terminal_has_every_column_at_110_columns() {
-    let text = Fixture::quick().report(|input| terminal(input, 110, false));
+    let text = Fixture::quick().report(|input| terminal(input, 110, false, Extent::Full));
     assert!(text.contains("memory") && !text.contains("Omitted at"), "{text}");
 }
 
 #[test]
 fn colours_come_only_when_asked_for() {
     let fixture = Fixture::quick();
-    let plain = fixture.report(|input| terminal(input, 110, false));
-    let coloured = fixture.report(|input| terminal(input, 110, true));
+    let plain = fixture.report(|input| terminal(input, 110, false, Extent::Full));
+    let coloured = fixture.report(|input| terminal(input, 110, true, Extent::Full));
     assert!(!plain.contains('\u{1b}'));
     assert!(coloured.contains('\u{1b}'));
 }
@@ -111,7 +177,7 @@ fn colours_come_only_when_asked_for() {
 #[test]
 fn verdicts_come_before_tables_and_tables_before_warnings() {
     let fixture = Fixture::quick();
-    let text = fixture.report(|input| terminal(input, 110, false));
+    let text = fixture.report(|input| terminal(input, 110, false, Extent::Full));
     let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("no `{what}` in {text}"));
     assert!(place("is slower than HTTP/1.1") < place("median   P90"));
     assert!(place("noise floor [") < place("C1 holds"));
@@ -138,8 +204,8 @@ fn a_difference_within_the_noise_floor_is_marked_as_such() {
     compared.ratio = Some(0.9);
     compared.interval = Some(wirelab_stats::analysis::Interval { low: 0.88, high: 0.92, confidence: 0.95 });
     compared.noise_floor = Some(wirelab_stats::analysis::Interval { low: 0.85, high: 1.1, confidence: 0.95 });
-    for (name, text) in
-        fixture.report(|i| [("terminal", terminal(i, 110, false)), ("markdown", markdown(i)), ("html", html(i))])
+    for (name, text) in fixture
+        .report(|i| [("terminal", terminal(i, 110, false, Extent::Full)), ("markdown", markdown(i)), ("html", html(i))])
     {
         assert!(text.contains("within the noise floor"), "{name}: {text}");
     }
@@ -238,8 +304,14 @@ fn figures_show_requests_as_boxes_with_and_without_outliers_in_every_readable_fo
         { "title": "Boxes of nothing", "cells": { "protocol": "h9" }, "rows": "protocol" },
     ]))
     .unwrap();
-    let [text, narrow, marked, page] =
-        fixture.report(|input| [terminal(input, 140, false), terminal(input, 70, false), markdown(input), html(input)]);
+    let [text, narrow, marked, page] = fixture.report(|input| {
+        [
+            terminal(input, 140, false, Extent::Full),
+            terminal(input, 70, false, Extent::Full),
+            markdown(input),
+            html(input),
+        ]
+    });
     for (name, text) in [("terminal", &text), ("narrow", &narrow), ("markdown", &marked), ("html", &page)] {
         assert!(text.contains("Boxes of each payload") && text.contains("Boxes of all payloads"), "{name}: {text}");
         assert!(!text.contains("Boxes of nothing"), "{name}");
@@ -265,7 +337,7 @@ fn warnings_of_the_manifest_are_shown_and_none_twice() {
     fixture.manifest.warnings.push(warning.clone());
     fixture.analysis.warnings.push(warning);
     for (name, text) in formats(&fixture) {
-        let expected = usize::from(!["cells", "comparisons", "contests", "pairs"].contains(&name));
+        let expected = usize::from(!["cells", "comparisons", "contests", "pairs", "latex"].contains(&name));
         assert_eq!(text.matches("The load average was 3.5").count(), expected, "{name}");
     }
 }
@@ -291,7 +363,7 @@ fn winners(text: &str, end: &str) -> String {
 
 #[test]
 fn who_wins_where_is_in_the_terminal_as_agreed() {
-    let text = Fixture::conditions().report(|input| terminal(input, 110, false));
+    let text = Fixture::conditions().report(|input| terminal(input, 110, false, Extent::Full));
     insta::assert_snapshot!(winners(&text, "\nround_trip 5 ms,"));
 }
 
@@ -313,7 +385,7 @@ fn the_csv_of_contests_is_as_agreed() {
 
 #[test]
 fn a_narrow_terminal_has_a_line_per_tile_in_the_place_of_the_grid() {
-    let text = Fixture::conditions().report(|input| terminal(input, 60, false));
+    let text = Fixture::conditions().report(|input| terminal(input, 60, false, Extent::Full));
     assert!(text.contains(" · 100 ms, 1 %, 100 Mbit/s, 10 KiB: ✓ HTTP/3 −32 %\n"), "{text}");
     assert!(winners(&text, "\nround_trip 5 ms,").lines().all(|line| line.chars().count() <= 60), "{text}");
 }
@@ -327,7 +399,7 @@ fn without_two_other_factors_there_is_no_heat_map() {
 
 #[test]
 fn each_level_comes_to_every_condition_once() {
-    let text = Fixture::conditions().report(|input| terminal(input, 200, false));
+    let text = Fixture::conditions().report(|input| terminal(input, 200, false, Extent::Full));
     for level in ["HTTP/1.1", "HTTP/2", "HTTP/3"] {
         let is_tally = |line: &&str| line.starts_with(&format!(" · {level}: ")) && line.contains(" in 24 conditions");
         let line = text.lines().find(is_tally).expect("a line");
@@ -344,7 +416,7 @@ fn a_winner_within_the_noise_floor_is_marked_and_not_sure() {
     for compared in fixture.analysis.comparisons.iter_mut().filter(|compared| compared.aa) {
         compared.interval = Some(wirelab_stats::analysis::Interval { low: 0.1, high: 10.0, confidence: 0.95 });
     }
-    let text = fixture.report(|input| terminal(input, 110, false));
+    let text = fixture.report(|input| terminal(input, 110, false, Extent::Full));
     let grid = winners(&text, "\n · ✓");
     assert!(grid.contains("! HTTP/3 −20 %") && !grid.contains("✓ HTTP/3"), "{grid}");
     assert!(fixture.report(html).contains("within the A/A noise floor, treat it with caution"));
@@ -373,7 +445,7 @@ fn pairs(text: &str, end: &str) -> String {
 
 #[test]
 fn clients_and_servers_are_in_the_terminal_as_agreed() {
-    let text = Fixture::pairs().report(|input| terminal(input, 110, false));
+    let text = Fixture::pairs().report(|input| terminal(input, 110, false, Extent::Full));
     insta::assert_snapshot!(pairs(&text, "\nWinners by condition"));
 }
 
@@ -394,10 +466,10 @@ fn the_csv_of_pairs_is_as_agreed() {
 
 #[test]
 fn a_matrix_wider_than_the_terminal_is_cut_between_servers() {
-    let text = Fixture::pairs().report(|input| terminal(input, 60, false));
+    let text = Fixture::pairs().report(|input| terminal(input, 60, false, Extent::Full));
     let text = pairs(&text, "\nWinners by condition");
     assert!(text.matches(" client ╲ server").count() > 4, "{text}");
-    let narrow = Fixture::pairs().report(|input| terminal(input, 40, false));
+    let narrow = Fixture::pairs().report(|input| terminal(input, 40, false, Extent::Full));
     for server in ["builtin", "java-jetty", "envoy", "nginx"] {
         assert!(text.contains(server) && narrow.contains(server), "{server}");
     }
