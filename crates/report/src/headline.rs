@@ -1,7 +1,7 @@
 //! The headline of a report: the answer in a sentence, with the number, its interval and the amount of evidence.
 
 use wirelab_model::metric::Metric;
-use wirelab_stats::analysis::{Compared, Moment, RequirementVerdict, Verdict};
+use wirelab_stats::analysis::{Compared, Interval, Moment, RequirementVerdict, Verdict};
 
 use crate::Input;
 use crate::columns::is_waiting;
@@ -168,6 +168,11 @@ const fn is_open(compared: &Compared) -> bool {
     matches!(compared.verdict, Verdict::CannotTell { .. })
 }
 
+/// A change, with its interval if enough blocks give one.
+fn shown((ratio, interval): (f64, Option<&Interval>)) -> String {
+    interval.map_or_else(|| change(ratio), |interval| change_with(ratio, Some(interval)))
+}
+
 /// The smallest and the largest change, each with its interval.
 fn range(compared: &[&Compared]) -> String {
     let known = || compared.iter().filter_map(|one| Some((one.ratio?, one.interval.as_ref())));
@@ -175,9 +180,9 @@ fn range(compared: &[&Compared]) -> String {
     let most = known().max_by(|one, other| one.0.total_cmp(&other.0));
     match (least, most) {
         (Some(one), Some(other)) if one.0 < other.0 => {
-            format!("{} to {}", change_with(one.0, one.1), change_with(other.0, other.1))
+            format!("{} to {}", shown(one), shown(other))
         }
-        (Some((ratio, interval)), _) => change_with(ratio, interval),
+        (Some(one), _) => shown(one),
         _ => "not measured".to_owned(),
     }
 }
@@ -195,10 +200,11 @@ fn sure(input: &Input, layout: &Layout) -> String {
     match input.table {
         Some(_) => facts.push(count(input.trials.len(), "observation")),
         None => facts.push(format!(
-            "{} of {} in {}",
+            "{} of {} in {}; {}",
             count(input.trials.len(), "trial"),
             count(input.manifest.plan.cells.len(), "cell"),
-            count(blocks as usize, "complete block")
+            count(blocks as usize, "complete block"),
+            summary::ended(input)
         )),
     }
     if tested.len() > 1 {
@@ -234,9 +240,9 @@ pub(crate) fn overview(input: &Input, layout: &Layout) -> Vec<(String, Vec<Overv
             tone: compared.map(|compared| Tone::of(&compared.verdict, input.metric(metric))),
             title: layout.row_title(*row),
             median,
-            change: compared.and_then(|one| Some((one, one.ratio?))).map_or_else(String::new, |(one, ratio)| {
-                if one.interval.is_some() { change_with(ratio, one.interval.as_ref()) } else { change(ratio) }
-            }),
+            change: compared
+                .and_then(|one| Some((one, one.ratio?)))
+                .map_or_else(String::new, |(one, ratio)| shown((ratio, one.interval.as_ref()))),
             verdict: compared.map_or_else(String::new, |compared| words::short(input, compared).0),
         }
     };

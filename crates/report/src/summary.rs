@@ -145,21 +145,14 @@ fn by_series(metric: &str, input: &Input, layout: &Layout, all: &[&Compared]) ->
 pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
     let plan = &input.manifest.plan;
     let blocks = input.analysis.complete_blocks;
-    let ended = match input.stopped {
-        Some(StopReason::Precise) => "it ended because every interval reached the target precision",
-        Some(StopReason::MaxBlocks) => "it ended after the last planned block",
-        Some(StopReason::Budget) => "it ended because its time budget was used up",
-        Some(StopReason::Interrupted) => "it was interrupted and can be resumed",
-        Some(StopReason::Hopeless) => "it was aborted because every trial of the first blocks failed",
-        None => "it has not finished",
-    };
     let of_run = || {
         format!(
-            "{} of {} cells in {blocks} complete {} (a verdict needs {}); {ended}.",
+            "{} of {} cells in {blocks} complete {} (a verdict needs {}); {}.",
             count(input.trials.len(), "trial"),
             plan.cells.len(),
             if blocks == 1 { "block" } else { "blocks" },
-            input.blocks_needed()
+            input.blocks_needed(),
+            ended(input)
         )
     };
     let mut sentences = vec![input.table.map_or_else(of_run, |table| source::ground(input, table))];
@@ -181,6 +174,18 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
     ));
     sentences.extend(processors::sentence(input));
     sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()
+}
+
+/// Why the run has ended, or that it has not.
+pub(crate) const fn ended(input: &Input) -> &'static str {
+    match input.stopped {
+        Some(StopReason::Precise) => "it ended because every interval reached the target precision",
+        Some(StopReason::MaxBlocks) => "it ended after the last planned block",
+        Some(StopReason::Budget) => "it ended because its time budget was used up",
+        Some(StopReason::Interrupted) => "it was interrupted and can be resumed",
+        Some(StopReason::Hopeless) => "it was aborted because every trial of the first blocks failed",
+        None => "it has not finished",
+    }
 }
 
 /// The number of groups with a noise floor, and the widest one.
