@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration bench-peers bench-engine bench-null-server chart power clean
+	check-browsertime calibration audit bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -13,6 +13,8 @@ PROXY ?= nftables
 ENDPOINTS ?=
 # Endpoints that test-endpoints omits, separated by commas.
 EXCEPT ?=
+# How long the audit runs.
+AUDIT_MINUTES ?= 60
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +54,7 @@ prose: ## check the wording of all pages against the rules in tests/prose (secon
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
 # those called `physics` run their tests one at a time, the others side by side.
 unit:
+	@tests/audit/test_audit.py --quiet
 	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --release --locked
 
 # Only where Kubernetes has been built (test-cluster); unit asks.
@@ -103,6 +106,9 @@ calibration: build ## compare every client kind and protocol with known delays o
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration
 	$(WIRELAB) report --out wirelab-runs/calibration --format csv | python3 tests/calibration/table.py
 	tests/calibration/floor.py
+
+audit: build ## false verdicts, power and coverage on this machine: docs/audit.md and target/audit.json (AUDIT_MINUTES=60)
+	tests/audit/audit.py $(WIRELAB) --minutes $(AUDIT_MINUTES) --page docs/audit.md --json target/audit.json
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh
