@@ -2,15 +2,14 @@
 """Audits the verdicts on this machine: `tests/audit/audit.py WIRELAB --minutes 60 [--page docs/audit.md]`.
 
 It runs the built-in study `null`, whose arms are equal, with planted effects of known size, until the time is used up.
-It prints how often a verdict was false, how often planted effects were found, and how often intervals covered the truth,
-as text, and writes it as JSON with `--json FILE`.
+It prints how often a verdict was false, how often planted effects were found, and how often intervals covered the
+truth. `--json FILE` writes the same as JSON.
 """
 
 import argparse
 import datetime
 import json
 import math
-import platform
 import subprocess
 import sys
 import time
@@ -119,8 +118,8 @@ TITLES = {
 
 def text(result):
     """The result as Markdown."""
-    machine = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
-    lines = [f"Measured: {result['date']}, {result['minutes']:.0f} minutes, {result['complete_runs']} runs.", ""]
+    machine = ", ".join(f"{key}: {value}" for key, value in result["machine"].items() if value is not None)
+    lines = [f"- **Measured.** {result['date']}, {result['minutes']:.1f} minutes; runs: {result['complete_runs']}."]
     lines += [f"- **Machine.** {machine}.", f"- **Settings.** {', '.join(result['settings'])}."]
     for kind, title in TITLES.items():
         lines += ["", f"## {title}", "", "| case | count | share | 95 % interval |", "|---|---|---|---|"]
@@ -138,16 +137,16 @@ def text(result):
 def page(result):
     """The page of the manual."""
     return (
-        "# Audit\n\n`make audit` runs the study `null`, whose arms are equal, with planted effects, and counts how often"
-        "\nthe report was wrong. `tests/audit/audit.py` writes this page. Intervals are those of Clopper and Pearson"
-        "\n(1934). They treat cases as independent; the cases of one run share its machine.\n\n" + text(result)
+        "# Audit\n\n`make audit` runs the study `null`, whose arms are equal, with planted effects, and counts how"
+        "\noften the report was wrong. `tests/audit/audit.py` writes this page. Intervals are those of Clopper and"
+        "\nPearson (1934). They treat cases as independent; the cases of one run share its machine.\n\n" + text(result)
     )
 
 
 def machine(environment):
     """The facts about the machine that a reader needs."""
-    facts = {key: environment.get(key) for key in ("wirelab", "kernel", "cpu", "cores")}
-    return facts | {"load before": environment.get("load_average")}
+    facts = {key: environment.get(key) for key in ("kernel", "cpu", "cores", "hypervisor")}
+    return {"program": environment.get("wirelab"), **facts, "load before the last run": environment.get("load_average")}
 
 
 def run(wirelab, settings, seed):
@@ -181,7 +180,7 @@ def main():
     result = {
         "date": datetime.date.today().isoformat(),
         "minutes": (time.monotonic() - begin) / 60,
-        "machine": machine(report["environment"]) | {"system": platform.system()},
+        "machine": machine(report["environment"]),
         "settings": [f"seeds {given.seed} to {seed - 1}", *settings],
         **audit.summary(),
     }

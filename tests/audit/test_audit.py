@@ -49,7 +49,8 @@ class Counts(unittest.TestCase):
 
     def test_exploratory_metrics_and_aa_pairs_do_not_make_a_run_false(self):
         right = compared("equivalent", 0.99, 1.01)
-        found = summary(([right, compared("more", 1.1, 1.2, exploratory=True), compared("more", 1.1, 1.2, aa=True)], []))
+        others = [compared("more", 1.1, 1.2, exploratory=True), compared("more", 1.1, 1.2, aa=True)]
+        found = summary(([right, *others], []))
         self.assertEqual(found["runs"]["runs with a false verdict on equal arms"]["count"], 0)
         self.assertEqual(found["false"]["A/A pairs, response_median"]["count"], 1)
         self.assertEqual(found["false"]["equal arms, response_median (exploratory)"]["count"], 1)
