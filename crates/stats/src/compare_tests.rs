@@ -188,6 +188,28 @@ fn a_difference_no_larger_than_that_of_the_aa_pair_is_no_verdict() {
     assert_eq!(beside(1.15), Verdict::CannotTell { why: CannotTell::NoiseFloor });
 }
 
+/// The test asks for symmetry, the size is a ratio of medians: with equal medians and skewed log ratios the test alone
+/// is wrong more often than in 5 % of cases, and the interval prevents these verdicts.
+#[test]
+fn a_skewed_cell_with_an_equal_median_seldom_has_a_verdict() {
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let (mut significant, mut verdicts) = (0, 0);
+    for _ in 0..400 {
+        let mut value = |quantile: fn(f64) -> f64| -> Vec<f64> {
+            (0..20).map(|_| (0.1 * quantile(random.random_range(1e-12..1.0))).exp()).collect()
+        };
+        // An exponential distribution with the median 0, and a narrow symmetric one.
+        let cell = value(|uniform| -uniform.ln() - std::f64::consts::LN_2);
+        let baseline = value(|uniform| 0.1 * (uniform - 0.5));
+        let effect = PairedEffect::of(&cell, &baseline, &mut Bootstrap::new(1));
+        significant += u32::from(effect.p.is_some_and(|p| p <= 0.05));
+        let verdict = effect.verdict(effect.p, &Rule::plain(10, 0.0));
+        verdicts += u32::from(matches!(verdict, Verdict::Less | Verdict::More));
+    }
+    assert!(significant > 28, "{significant} of 400 have P of at most 5 %");
+    assert!(verdicts <= 20, "{verdicts} of 400 have a verdict");
+}
+
 #[test]
 fn before_the_end_a_verdict_needs_more_and_the_other_results_are_withheld() {
     let at = |blocks, moment| {
