@@ -68,8 +68,8 @@ impl Poller {
         self.register(socket.as_raw_fd(), token, WANTED)
     }
 
-    /// Watches a listening socket that several threads share: a connection wakes one of those that wait, and is reported
-    /// until one accepts it.
+    /// Watches a listening socket that several threads share: a connection wakes one waiting thread, and is reported
+    /// until a thread accepts it.
     ///
     /// # Errors
     ///

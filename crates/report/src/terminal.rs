@@ -1,5 +1,5 @@
-//! The report for a terminal: the answer and an overview; in full also a table per group of levels, claims, and warnings
-//! with their remedies.
+//! The report for a terminal: the answer and an overview; in full also a table per group of levels, claims, and
+//! warnings with their remedies.
 
 mod brief;
 mod pairs;

@@ -50,8 +50,8 @@ pub struct RunArgs {
     /// Use this lab (`wirelab labs` lists them) instead of the study's
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
-    /// The machines of the lab `hosts`: ROLE=DESTINATION with the role `client` or `server` and a destination of ssh,
-    /// separated by commas, or a file with tables `[[host]]` (docs/labs.md#hosts)
+    /// The machines of the lab `hosts`, such as `client=alice@a.example,server=b.example`, or a file with tables
+    /// `[[host]]` (docs/labs.md#hosts)
     #[arg(long, value_name = "ROLE=DESTINATION,...|FILE")]
     pub hosts: Option<String>,
     /// Add an observer to those of the study (`wirelab labs` lists them); repeatable, also with commas. `film` replaces
