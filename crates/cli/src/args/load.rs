@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, ValueEnum};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::requirement::Statement;
+use wirelab_model::spec::Arrivals;
 use wirelab_model::units::{Frequency, Span};
 
 use super::{MixArgs, RequestArgs, ShowArgs};
@@ -15,12 +16,15 @@ use super::{MixArgs, RequestArgs, ShowArgs};
 /// Arguments of `load`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("extent").args(["requests", "duration"])))]
+#[command(group(ArgGroup::new("open_loop").args(["rate", "find_rate"]).multiple(true)))]
 #[command(after_help = "Examples:
   wirelab load https://localhost:8443/          HTTP/2, one request at a time, 10 s
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
                                                 10 connections with 10 streams each
   wirelab load --protocol h3 --rate 500/s -d 30s https://localhost:8443/
                                                 open loop with 500 requests per second
+  wirelab load --find-rate 'p99 at most 50 ms' -c 50 -d 5s https://localhost:8443/
+                                                the highest rate with a P99 of at most 50 ms
   wirelab load --fail-on 'p99 > 50 ms' --fail-on 'errors > 0.1 %' https://localhost:8443/
                                                 exit status 3 if this load shows one of them
   wirelab load --protocol h1 --new-connections -n 1000 https://localhost:8443/
@@ -63,8 +67,12 @@ pub struct LoadArgs {
     #[arg(long, short)]
     pub rate: Option<Frequency>,
     /// Distribution of the intervals between the requests of an open loop
-    #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "rate")]
+    #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "open_loop")]
     pub arrivals: ArrivalsArg,
+    /// Find the highest rate that meets this: 'p99 at most 50 ms', 'errors at most 0.1 %'; repeatable. Each step takes
+    /// --duration; the first one has the rate of --rate (default: 100/s)
+    #[arg(long, value_name = "REQUIREMENT", conflicts_with_all = ["requests", "samples", "hdr", "fail_on"])]
+    pub find_rate: Vec<Statement>,
     /// The client; default: `engine`
     #[arg(long, value_enum)]
     pub client: Option<ClientArg>,
@@ -83,6 +91,9 @@ pub struct LoadArgs {
     /// Write one record for each request to this file, as JSON lines (contract/schema/sample.schema.json)
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
+    /// Write the distribution of response times to this file, for HdrHistogram's plotter (.hgrm, milliseconds)
+    #[arg(long, value_name = "FILE")]
+    pub hdr: Option<PathBuf>,
     /// Exit status 3 if this load has such a value, or does not measure it: 'p99 > 50 ms', 'errors > 0.1 %', 'rate <
     /// 900/s'; repeatable. Default: 'errors > 50 %', because the median response time is then infinite
     #[arg(long, value_name = "CONDITION", value_parser = Statement::from_failure)]
@@ -202,4 +213,13 @@ pub enum ArrivalsArg {
     Uniform,
     /// A Poisson process
     Poisson,
+}
+
+impl From<ArrivalsArg> for Arrivals {
+    fn from(arg: ArrivalsArg) -> Self {
+        match arg {
+            ArrivalsArg::Uniform => Self::Uniform,
+            ArrivalsArg::Poisson => Self::Poisson,
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! `wirelab load`: the load generator without a study.
 
 mod by_request;
+mod find_rate;
+mod hdr;
 
 use std::fmt::Write;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,12 +18,12 @@ use wirelab_endpoint::look::look;
 use wirelab_model::metric::{Metric, Quantity, Unit, Value, Values};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::requirement::{Limit, Statement};
-use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
+use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 use wirelab_model::units::Span;
 use wirelab_model::warning::Warning;
 
 use self::by_request::ByRequest;
-use crate::args::{ArrivalsArg, ClientArg, LoadArgs, ResumptionArg, TlsArg};
+use crate::args::{ClientArg, LoadArgs, ResumptionArg, TlsArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
@@ -38,33 +40,21 @@ const DEFAULT_DURATION: Span = Span::from_secs(10);
 /// Sends load and prints latencies.
 pub fn load(args: &LoadArgs) -> Result {
     for that in &args.fail_on {
-        wirelab_plan::known_statement(that, &wirelab_stats::METRICS.iter().collect::<Vec<_>>())
-            .map_err(|error| Failure::input(format!("--fail-on: {error}")))?;
+        known("--fail-on", that)?;
         if let Limit::NoWorse { .. } = that.limit {
             return Err(Failure::input(
                 "--fail-on: a load has no baseline for `worse`; give a bound, such as 'p99 > 50 ms'",
             ));
         }
     }
-    let requests = Requests::of_load(args)?;
+    find_rate::check(&args.find_rate)?;
+    let stop = stop_flag()?;
+    let requests = Requests::of_load(args, &args.urls)?;
     let target = &requests.target;
-    if !target.is_near() && !args.i_may_load_these_hosts {
-        return Err(Failure::input(format!(
-            "{} is neither on this machine nor in a private network. Nothing was sent. Confirm with {FLAG} that you may \
-             send load to {}; `wirelab probe` measures it with few requests",
-            target.address, target.host
-        )));
-    }
-    let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
-    target.admit(protocol)?;
-    target.admit_tls(protocol, &args.reach)?;
-    if args.reach.tls == TlsArg::Tls12 && args.resumption != ResumptionArg::None {
-        return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
-    }
-    let spec = spec(args, &requests, protocol)?;
+    let spec = admitted_spec(args, &requests)?;
+    let protocol = spec.protocol;
     super::warn_if_not_optimised();
     let client = client(args.client, protocol)?;
-    let stop = stop_flag()?;
     let unanswered = |refusal: Refusal| match stop.load(Ordering::Relaxed) {
         true => Failure::interrupted("interrupted before anything was measured"),
         false => Failure::failed(target.unanswered(protocol, &refusal)),
@@ -73,7 +63,10 @@ pub fn load(args: &LoadArgs) -> Result {
         let head = look(&spec, number, &stop).map_err(unanswered)?;
         requests.accept(written, &head)?;
     }
-    if let Some(path) = &args.samples {
+    if !args.find_rate.is_empty() {
+        return find_rate::find_rate(args, &requests, &spec, client, &stop);
+    }
+    for path in [&args.samples, &args.hdr].into_iter().flatten() {
         // An unwritable file is found before the measurement, not after it.
         File::create(path).map_err(|error| unwritable(path, &error))?;
     }
@@ -84,11 +77,10 @@ pub fn load(args: &LoadArgs) -> Result {
     if let Some(path) = &args.samples {
         result.results.write(path).map_err(|error| unwritable(path, &error))?;
     }
-    let values = match &result.results {
-        Results::Samples(samples) => wirelab_stats::summarise(samples, result.window_ns),
-        Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, result.window_ns)
-            .map_err(|error| Failure::failed(error.to_string()))?,
-    };
+    if let Some(path) = &args.hdr {
+        fs::write(path, hdr::text(&result.results)?).map_err(|error| unwritable(path, &error))?;
+    }
+    let values = values_of(&result)?;
     let warning = stalls(&spec.schedule, &values);
     let by_request = ByRequest::of(&requests, &result);
     if args.show.json {
@@ -105,6 +97,23 @@ pub fn load(args: &LoadArgs) -> Result {
         return Err(Failure::failed(format!("no request to {} succeeded: {why}", requests.url())));
     }
     judge(&args.fail_on, result.errors.values().sum(), result.requests, &values)
+}
+
+/// Refuses a statement about an unknown metric, or with a wrong unit.
+fn known(flag: &str, that: &Statement) -> Result {
+    wirelab_plan::known_statement(that, &wirelab_stats::METRICS.iter().collect::<Vec<_>>())
+        .map(drop)
+        .map_err(|error| Failure::input(format!("{flag}: {error}")))
+}
+
+/// The metrics of a load.
+fn values_of(result: &LoadResult) -> Result<Values> {
+    match &result.results {
+        Results::Samples(samples) => Ok(wirelab_stats::summarise(samples, result.window_ns)),
+        Results::Histograms(histograms) => {
+            wirelab_stats::summarise_histograms(histograms, result.window_ns).map_err(Failure::failed)
+        }
+    }
 }
 
 /// Fails if the load has a value that `--fail-on` names. A value that was not measured counts as one, because nothing
@@ -156,7 +165,7 @@ fn client(wanted: Option<ClientArg>, protocol: Protocol) -> Result<Client> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format!("cannot write the samples to {}: {error}", path.display()))
+    Failure::failed(format!("cannot write {}: {error}", path.display()))
 }
 
 /// Progress on standard error; hidden if that is not a terminal.
@@ -195,6 +204,25 @@ impl Drop for Bar {
     }
 }
 
+/// The spec of a load on a server to which the user may send it, with options that the protocol has.
+fn admitted_spec(args: &LoadArgs, requests: &Requests) -> Result<ClientSpec> {
+    let target = &requests.target;
+    if !target.is_near() && !args.i_may_load_these_hosts {
+        return Err(Failure::input(format!(
+            "{} is neither on this machine nor in a private network. No load was sent. Confirm with {FLAG} that you may \
+             send load to {}; `wirelab probe` measures it with few requests",
+            target.address, target.host
+        )));
+    }
+    let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
+    target.admit(protocol)?;
+    target.admit_tls(protocol, &args.reach)?;
+    if args.reach.tls == TlsArg::Tls12 && args.resumption != ResumptionArg::None {
+        return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
+    }
+    spec(args, requests, protocol)
+}
+
 /// Translates the arguments into a spec.
 fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<ClientSpec> {
     if args.streams > 1 && !protocol.multiplexes() {
@@ -221,13 +249,7 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
     };
     spec.schedule = match args.rate {
         None => Schedule::Closed { workers, pause: Pause::None },
-        Some(rate) => Schedule::Open {
-            rate_per_s: rate.0,
-            arrivals: match args.arrivals {
-                ArrivalsArg::Uniform => Arrivals::Uniform,
-                ArrivalsArg::Poisson => Arrivals::Poisson,
-            },
-        },
+        Some(rate) => Schedule::Open { rate_per_s: rate.0, arrivals: args.arrivals.into() },
     };
     spec.extent = match args.requests {
         Some(count) => Extent::Requests(count),

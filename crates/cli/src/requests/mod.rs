@@ -46,12 +46,12 @@ struct RequestFile {
 }
 
 impl Requests {
-    /// The requests of `wirelab load`.
-    pub fn of_load(args: &LoadArgs) -> Result<Self> {
+    /// The requests of `wirelab load` to these URLs, which are those of its arguments or the target of their redirect.
+    pub fn of_load(args: &LoadArgs, urls: &[String]) -> Result<Self> {
         let mut found = match (of_other_tools(&args.mix)?, &args.mix.request_file) {
             (Some(found), _) => found,
-            (None, Some(path)) => in_file(path, &args.urls)?,
-            (None, None) => of_urls(&args.urls, &args.mix.weights)?,
+            (None, Some(path)) => in_file(path, urls)?,
+            (None, None) => of_urls(urls, &args.mix.weights)?,
         };
         let given = options::request(&args.request)?;
         for one in &mut found {

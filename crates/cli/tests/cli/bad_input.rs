@@ -214,3 +214,14 @@ fn a_wrong_condition_of_failure_is_answered_with_examples() {
     check(&["run", "quick", "--fail-on", "p99 > 50"], &["has no unit", "50 ms"]);
     check(&["load", "--fail-on", "p99 5 % worse", "http://localhost:1/"], &["no baseline"]);
 }
+
+#[test]
+fn a_requirement_for_which_there_is_no_highest_rate_is_answered_with_examples() {
+    let find = |that: &str, words: &[&str]| check(&["load", "--find-rate", that, "http://localhost:1/"], words);
+    find("p99 < 50 ms", &["p99 at most"]);
+    find("p99 at most 50", &["has no unit", "50 ms"]);
+    find("p9 at most 50 ms", &["unknown metric `p9`", "p90"]);
+    find("rate at least 900/s", &["--find-rate", "upper bound", "'p99 at most 50 ms'"]);
+    let both = ["load", "--find-rate", "p99 at most 1 s", "--fail-on", "p99 > 1 s", "http://localhost:1/"];
+    check(&both, &["--find-rate", "--fail-on"]);
+}

@@ -404,3 +404,58 @@ fn arguments_that_would_do_nothing_are_refused() {
     check(&["ftp://localhost/"], &["ftp", "https"]);
     check(&["https://localhost/", "-H", "nonsense"], &["NAME: VALUE"]);
 }
+
+#[test]
+fn a_search_without_a_limit_ends_at_its_farthest_rate_and_says_so() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2c));
+    let url = url(Protocol::H2c, server.port, "/bytes/10");
+    let args = ["--find-rate", "errors at most 50 %", "--rate", "2/s", "-d", "50ms", "--arrivals", "uniform", "--json"];
+    let found = json(&load(&place, Protocol::H2c, &url, &args).with_status(0));
+    assert_eq!(found["highest_met_per_s"], 2048.0);
+    assert_eq!((&found["confirmed"], &found["lowest_unmet_per_s"]), (&Value::Bool(false), &Value::Null));
+    let steps = found["steps"].as_array().unwrap();
+    let sent: Vec<_> = steps.iter().map(|step| step["requests"].as_u64().unwrap()).collect();
+    // The first request of a step is due at once, and the others at equal intervals within 50 ms.
+    assert_eq!(sent, [1, 1, 1, 1, 2, 4, 7, 13, 26, 52, 103]);
+    assert_eq!(server.stop(), sent.iter().sum::<u64>() + 1);
+}
+
+#[test]
+fn a_search_in_which_no_rate_meets_the_requirement_fails() {
+    let place = Place::new();
+    let ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned();
+    let server = Hostile::plain(Conduct::AnswerThen(ok.clone(), ok.replace("200 OK", "503 No")));
+    let url = format!("http://localhost:{}/", server.port);
+    let args = ["--find-rate", "errors at most 1 %", "--rate", "1000/s", "-d", "50ms", "--arrivals", "uniform"];
+    let said = load(&place, Protocol::H1c, &url, &args).with_status(3);
+    assert!(said.out.contains("highest rate           none that was tried"), "{}", said.out);
+    assert_eq!(said.out.matches("not met  error_share").count(), 11, "{}", said.out);
+    said.complains(&["at most 24 steps of 50 ms", "no rate meets", "--rate"]);
+}
+
+#[test]
+fn a_step_that_is_too_short_for_its_percentile_is_no_answer() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H1c));
+    let url = url(Protocol::H1c, server.port, "/bytes/10");
+    let args = ["--find-rate", "p99 at most 60 s", "-d", "50ms"];
+    load(&place, Protocol::H1c, &url, &args).with_status(1).complains(&["response_p99", "P99 needs", "-d makes"]);
+}
+
+#[test]
+fn a_distribution_file_has_all_successful_requests() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H1c));
+    let url = url(Protocol::H1c, server.port, "/bytes/10");
+    for more in [&["--hdr", "d.hgrm"][..], &["--hdr", "d.hgrm", "--samples", "samples.jsonl"]] {
+        load(&place, Protocol::H1c, &url, &[&["-n", "40"], more].concat()).with_status(0);
+        let text = fs::read_to_string(place.path("d.hgrm")).unwrap();
+        assert!(text.trim_start().starts_with("Value     Percentile TotalCount 1/(1-Percentile)"), "{text}");
+        assert!(
+            text.contains("Total count    =           40]") && text.contains("1.000000000000         40\n"),
+            "{text}"
+        );
+    }
+    load(&place, Protocol::H1c, &url, &["--hdr", "no/d.hgrm"]).with_status(1).complains(&["no/d.hgrm"]);
+}
