@@ -153,7 +153,7 @@ impl Target {
                 let place = head.values("location").next().unwrap_or("no address (it sends no Location)");
                 return Err(Failure::failed(format!(
                     "{url} answers {status} and redirects to {place}. A redirect is not followed, because its target may be \
-                     another server; give the URL of the target instead"
+                     another server; give the URL of the target instead, or `load --follow 1`"
                 )));
             }
             415 => "The server does not take a body of this type; set it with -H 'content-type: ...'".to_owned(),

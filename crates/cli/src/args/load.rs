@@ -85,6 +85,11 @@ pub struct LoadArgs {
     pub mix: MixArgs,
     #[command(flatten)]
     pub reach: ReachArgs,
+    /// Follow at most this many redirects of the URL before the load, and measure the last URL. A redirect during the
+    /// load is a failure
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=20),
+          conflicts_with_all = ["connect_to", "curl", "targets", "har", "request_file", "weights"])]
+    pub follow: Option<u32>,
     /// Deadline of a connection's handshake
     #[arg(long, default_value = "5 s")]
     pub connect_timeout: Span,

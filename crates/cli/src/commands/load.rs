@@ -2,6 +2,7 @@
 
 mod by_request;
 mod find_rate;
+mod follow;
 mod hdr;
 
 use std::fmt::Write;
@@ -49,7 +50,10 @@ pub fn load(args: &LoadArgs) -> Result {
     }
     find_rate::check(&args.find_rate)?;
     let stop = stop_flag()?;
-    let requests = Requests::of_load(args, &args.urls)?;
+    let requests = match args.follow {
+        Some(most) => follow::follow(args, most, &stop)?,
+        None => Requests::of_load(args, &args.urls)?,
+    };
     let target = &requests.target;
     let spec = admitted_spec(args, &requests)?;
     let protocol = spec.protocol;

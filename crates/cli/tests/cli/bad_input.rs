@@ -216,6 +216,13 @@ fn a_wrong_condition_of_failure_is_answered_with_examples() {
 }
 
 #[test]
+fn redirects_of_several_urls_are_refused() {
+    check(&["load", "--follow", "1", "http://localhost:1/a", "http://localhost:1/b"], &["--follow", "one URL"]);
+    check(&["load", "--follow", "1", "http://localhost:1/{{a}}"], &["--follow", "placeholders"]);
+    check(&["load", "--follow", "99", "http://localhost:1/"], &["--follow", "1..=20"]);
+}
+
+#[test]
 fn a_requirement_for_which_there_is_no_highest_rate_is_answered_with_examples() {
     let find = |that: &str, words: &[&str]| check(&["load", "--find-rate", that, "http://localhost:1/"], words);
     find("p99 < 50 ms", &["p99 at most"]);

@@ -347,6 +347,30 @@ fn a_missing_page_and_a_redirect_are_not_measured() {
 }
 
 #[test]
+fn redirects_are_followed_if_asked_for_and_shown() {
+    let place = Place::new();
+    let to = |target: &str| Conduct::response("307 Temporary Redirect", &format!("location: {target}\r\n"));
+    let last = Hostile::plain(Conduct::AnswerThen(to("/b?x=1"), Conduct::response("200 OK", "")));
+    let last_url = url(Protocol::H1c, last.port, "/b?x=1");
+    let first = Hostile::plain(Conduct::Answer(to(&url(Protocol::H1c, last.port, "/a"))));
+    let url = url(Protocol::H1c, first.port, "/");
+    let follow = |more: &[&str]| load(&place, Protocol::H1c, &url, &[&["-n", "3", "--json"], more].concat());
+    let refused = follow(&["--follow", "2", "-H", "authorization: Bearer 1"]).with_status(1);
+    refused.complains(&["redirects to another server", "header fields"]);
+    assert_eq!(last.heads().len(), 0, "a credential went to another server");
+    let said = follow(&["--follow", "2"]).with_status(0);
+    let found = json(&said);
+    assert_eq!((&found["url"], &found["requests"]), (&Value::from(last_url.as_str()), &Value::from(3)));
+    said.complains(&[&url, "answers 307", &format!("redirects to {last_url}")]);
+    assert_eq!(last.heads().len(), 1 + 2 + 3, "a redirect, two requests before the load, and the load");
+
+    let endless = Hostile::plain(Conduct::Answer(to("/again")));
+    let url = self::url(Protocol::H1c, endless.port, "/");
+    load(&place, Protocol::H1c, &url, &["--follow", "2"]).with_status(1).complains(&["after 2 redirects", "/again"]);
+    assert_eq!(endless.heads().len(), 3);
+}
+
+#[test]
 fn a_redirect_that_comes_later_is_a_failed_request() {
     let place = Place::new();
     let redirect = Conduct::response("302 Found", "location: /login\r\n");
