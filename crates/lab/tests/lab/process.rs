@@ -87,6 +87,15 @@ fn an_endpoint_gets_role_spec_environment_and_folder_and_its_words_arrive_in_ord
 }
 
 #[test]
+fn an_endpoint_and_its_descendants_have_the_shortest_timer_slack() {
+    let scene = Scene::new();
+    let mut process = scene.start("cat /proc/self/timerslack_ns >&2; exit 3");
+    let Err(EventError::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
+    // A thread of a real-time class has none at all.
+    assert!(["1", "0"].contains(&exit.last_words.as_str()), "{exit:?}");
+}
+
+#[test]
 fn nonsense_is_shown_and_what_follows_is_still_read() {
     let mut process = Scene::new().start(r#"echo 'Listening on port 80'; echo '{"event":"warm"}'"#);
     let Err(EventError::Nonsense(text)) = process.next_event(soon()) else { panic!("nonsense passed for an event") };
