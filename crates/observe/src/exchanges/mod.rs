@@ -52,7 +52,7 @@ pub const ABOUT: About = About {
 
 const fn quantile(name: &'static str, title: &'static str) -> Metric {
     let meaning = "Time from the first packet of a request that left the client's kernel to the arrival there of the \
-                   last data of its response, known to 3 %. The client's own response time is longer by its work, and \
+                   last data of its response, known to 0.05 %. The client's own response time is longer by its work, and \
                    by the time until it gets a processor.";
     Metric {
         name,
