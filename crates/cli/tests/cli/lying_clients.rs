@@ -49,8 +49,11 @@ fn folder(lie: &str) -> TempDir {
 }
 
 fn trials(lie: &str) -> Vec<Value> {
-    let folder = folder(lie);
-    run(folder.path(), &["run", "study.toml", "--quiet"]);
+    trials_of(&folder(lie), &[])
+}
+
+fn trials_of(folder: &TempDir, more: &[&str]) -> Vec<Value> {
+    run(folder.path(), &[&["run", "study.toml", "--quiet"], more].concat());
     let trials: Vec<_> = all_trials(folder.path()).into_iter().map(|(_, trial)| trial).collect();
     assert!(!trials.is_empty());
     trials
@@ -81,9 +84,18 @@ fn is_shown(trial: &Value) -> bool {
 
 #[test]
 fn a_client_that_tells_the_truth_is_believed() {
-    for trial in trials("none") {
+    assert_are_believed(&trials("none"));
+}
+
+#[test]
+fn the_load_engine_is_believed_in_clear_text_and_over_tls() {
+    assert_are_believed(&trials_of(&folder("none"), &["--set", "client=engine", "--set", "protocol=h1c,h1"]));
+}
+
+fn assert_are_believed(trials: &[Value]) {
+    for trial in trials {
         assert_eq!(trial["outcome"], "ok", "{trial}");
-        if !is_shown(&trial) {
+        if !is_shown(trial) {
             return;
         }
         let values = &trial["values"];
