@@ -102,10 +102,12 @@ check-browsertime: build ## compare load events of wirelab and browsertime (root
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) endpoints install browsertime
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) run tests/browsertime/study.toml
 
-calibration: build ## compare every client kind and protocol with known delays of 1, 10 and 100 ms (about seven minutes)
+calibration: build ## compare clients and the kernel with known delays of 1, 10 and 100 ms (about twelve minutes)
+	$(WIRELAB) run tests/calibration/sequential.toml --out wirelab-runs/calibration-sequential
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration
+	$(WIRELAB) report --out wirelab-runs/calibration-sequential --format csv | python3 tests/calibration/beyond.py
+	tests/calibration/floor.py $(WIRELAB)
 	$(WIRELAB) report --out wirelab-runs/calibration --format csv | python3 tests/calibration/table.py
-	tests/calibration/floor.py
 
 audit: build ## false verdicts, power and coverage on this machine: docs/audit.md and target/audit.json (AUDIT_MINUTES=60)
 	tests/audit/audit.py $(WIRELAB) --minutes $(AUDIT_MINUTES) --page docs/audit.md --json target/audit.json
