@@ -39,6 +39,7 @@ mod film;
 #[cfg(test)]
 mod fixture;
 mod limits;
+mod null_server;
 mod pace;
 pub mod pki;
 mod progress;

@@ -31,7 +31,6 @@ use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 use wirelab_plan::{planting, polite, references};
 
-use crate::blocks::reference;
 use crate::error::RunError;
 use crate::limits::Limits;
 use crate::store::checksum::sha256;
@@ -39,7 +38,7 @@ use crate::store::folder::{self, Folder, read_regular};
 use crate::store::journal::{self, Contents, timestamp};
 use crate::store::parquet;
 use crate::trial::observers;
-use crate::{documents, environment, exporter, film, requests};
+use crate::{documents, environment, exporter, film, null_server, requests};
 
 /// Inputs of a new run.
 pub struct Create<'a> {
@@ -102,7 +101,7 @@ impl Run {
         }
         let mut endpoints = records(&create.plan, &create.endpoints, create.lab)?;
         let null_server = null_server(&create)?;
-        let unavailable = |job: &Job| reference::unavailable(null_server.as_ref(), create.lab, job);
+        let unavailable = |job: &Job| null_server::unavailable(null_server.as_ref(), create.lab, job);
         let references = references(&create.plan, create.study.references, unavailable);
         if let Some(record) = null_server.filter(|_| !references.repeated().is_empty()) {
             endpoints.entry(ENGINE.to_owned()).or_insert(record);

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use wirelab_lab::{Lab, PreparedLab};
+use wirelab_lab::PreparedLab;
 use wirelab_model::journal::Entry;
-use wirelab_model::manifest::EndpointRecord;
-use wirelab_model::plan::{Job, Trial};
-use wirelab_model::reference::NotReferenced;
+use wirelab_model::plan::Trial;
 use wirelab_plan::{ReferenceTrial, reference_trials, with_null_server};
 
 use super::Session;
@@ -14,18 +12,6 @@ use crate::error::RunError;
 use crate::progress::Phase;
 use crate::run::Run;
 use crate::spec::Files;
-
-/// Why a lab with this null server has no reference for a job.
-pub(crate) fn unavailable(null_server: Option<&EndpointRecord>, lab: &dyn Lab, job: &Job) -> Option<NotReferenced> {
-    let Some(record) = null_server else { return Some(NotReferenced::NoNullServer) };
-    let role = record.description.server.as_ref();
-    let speaks = role.is_some_and(|role| role.protocols.contains(&job.protocol));
-    // Without a start of endpoints, their descriptions are unavailable.
-    if lab.info().starts_endpoints && !speaks {
-        return Some(NotReferenced::Protocol { protocol: job.protocol });
-    }
-    lab.check(job).err().map(|_| NotReferenced::NoNullServer)
-}
 
 impl Run {
     /// The reference trials of a block that the journal lacks, in the order of their positions. None if those of
