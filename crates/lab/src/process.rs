@@ -375,8 +375,8 @@ impl Home {
     }
 }
 
-/// The time by which the kernel may delay an endpoint's timers, in nanoseconds; the default of 50 us is an error of every
-/// delay and schedule. Threads and programs inherit it (`PR_SET_TIMERSLACK(2const)`).
+/// The time by which the kernel may delay an endpoint's timers, in nanoseconds; the default of 50 us is an error of
+/// every delay and schedule. Threads and programs inherit it (`PR_SET_TIMERSLACK(2const)`).
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// Configures a program to lead its own process group, die with the calling thread, register with the guard before

@@ -254,7 +254,9 @@ fn a_study_sends_the_requests_of_the_user_to_a_running_service_and_keeps_no_secr
             assert!(orders.iter().any(|head| head.contains(user)), "{client}: {user}");
         }
         assert!(!said.out.contains(TOKEN) && !said.err.contains(TOKEN));
-        assert!(said.out.contains("GET /items: 2 succeeded, 0 failed; median"), "{}", said.out);
+        let full = run(place.folder(), &["report", "--full"]).with_status(0).out;
+        assert!(full.contains("GET /items: 2 succeeded, 0 failed; median"), "{full}");
+        assert!(!full.contains(TOKEN));
         let report = json(&run(place.folder(), &["report", "--format", "json"]));
         let of_cell = &report["cells"][0]["by_request"];
         assert_eq!((&of_cell[0]["requests"], &of_cell[1]["requests"]), (&6.into(), &2.into()), "{of_cell}");
