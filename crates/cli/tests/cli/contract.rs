@@ -60,10 +60,10 @@ fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract_in_one_prot
     };
     std::env::set_current_dir(&root).unwrap();
     let mut todo = Vec::new();
-    for found in endpoints::discover(&program(), None).into_iter().filter(in_project) {
-        // Other versions of a library that this user has installed are not part of the set.
-        let is_core = |name: &str, set| set == Set::Core && !name.contains('@');
-        let Some(installation) = found.installation.filter(|it| is_core(&it.name, it.install.set)) else { continue };
+    // Other versions of a library that this user has installed are not part of the set.
+    let is_in_set = |found: &Found| in_project(found) && !found.is_other_version();
+    for found in endpoints::discover(&program(), None).into_iter().filter(is_in_set) {
+        let Some(installation) = found.installation.filter(|it| it.install.set == Set::Core) else { continue };
         let missing = installation.missing();
         if missing.is_empty() {
             todo.push(installation.name);

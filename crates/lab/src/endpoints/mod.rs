@@ -48,6 +48,14 @@ pub struct Found {
     pub installation: Option<Installation>,
 }
 
+impl Found {
+    /// Whether it is another version than that of its folder, which only its name `NAME@VERSION` selects.
+    #[must_use]
+    pub fn is_other_version(&self) -> bool {
+        self.name.contains('@')
+    }
+}
+
 /// All endpoints except templates: the two that are part of wirelab first, then those of `$WIRELAB_ENDPOINTS`, of
 /// `./endpoints`, and of the user's data folder. If two have the same name, the second one is reported as hidden. Then
 /// come the carried ones with names that no folder has.

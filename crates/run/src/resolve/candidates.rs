@@ -7,15 +7,15 @@ use wirelab_model::endpoint::{self, Description, Endpoint};
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::{Candidate, Unusable};
 
-/// Every endpoint found but the load engine, which is an instrument: studies name it where they use it. In a lab that
-/// starts no endpoint, all of them support every protocol.
+/// Every endpoint found, with two exceptions that studies name where they use them: the load engine, which is an
+/// instrument, and other versions of a library. In a lab that starts no endpoint, all of them support every protocol.
 pub fn candidates(found: &[Found], starts_endpoints: bool) -> Vec<Candidate> {
     let candidate = |found: &Found| {
         let described =
             found.endpoint.clone().and_then(|one| if starts_endpoints { honest(&one) } else { Ok(imagined(&one)) });
         Candidate { name: found.name.clone(), description: described.map_err(|error| Unusable(error.to_string())) }
     };
-    found.iter().filter(|found| found.name != ENGINE).map(candidate).collect()
+    found.iter().filter(|found| found.name != ENGINE && !found.is_other_version()).map(candidate).collect()
 }
 
 /// The description of an endpoint that refuses an unknown protocol in every role, as the contract demands. An endpoint

@@ -45,16 +45,13 @@ fn chosen(Chosen { which, except }: &Chosen) -> Result<Vec<Found>> {
         return Err(Failure::input(wirelab_lab::endpoints::unknown(unknown, &all)));
     }
     all.retain(|found| match which.set {
-        Some(set) => !is_version(found) && found.installation.as_ref().is_some_and(|one| is_of(one.install.set, set)),
-        None => (which.all && !is_version(found)) || which.names.contains(&found.name),
+        Some(set) => {
+            !found.is_other_version() && found.installation.as_ref().is_some_and(|one| is_of(one.install.set, set))
+        }
+        None => (which.all && !found.is_other_version()) || which.names.contains(&found.name),
     });
     all.retain(|found| !except.contains(&found.name));
     Ok(all)
-}
-
-/// Whether it is another version than that of its folder, which only its name selects.
-fn is_version(found: &Found) -> bool {
-    found.name.contains('@')
 }
 
 fn is_of(own: Set, wanted: SetName) -> bool {
