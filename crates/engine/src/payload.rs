@@ -85,6 +85,43 @@ impl Payload {
     }
 }
 
+/// Largest beginning of a body that is encoded with its head, so that a small request takes one system call.
+const JOINED: u64 = 64 * 1024;
+
+/// A body behind its head.
+#[derive(Debug)]
+pub struct Headed {
+    /// The head and the beginning of the body.
+    opening: Vec<u8>,
+    head_size: u64,
+    payload: Payload,
+}
+
+impl Headed {
+    /// Joins head and body.
+    #[must_use]
+    pub fn new(mut head: Vec<u8>, payload: Payload) -> Self {
+        let head_size = head.len() as u64;
+        head.extend_from_slice(payload.slice(0, JOINED));
+        Self { opening: head, head_size, payload }
+    }
+
+    /// Size of both in bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.head_size + self.payload.size()
+    }
+
+    /// Bytes from this offset on, not necessarily all.
+    #[must_use]
+    pub fn from(&self, offset: u64) -> &[u8] {
+        match usize::try_from(offset) {
+            Ok(start) if start < self.opening.len() => &self.opening[start..],
+            _ => self.payload.slice(offset - self.head_size, u64::MAX),
+        }
+    }
+}
+
 /// The pattern from `offset` on: `wanted` bytes, but at most [`LONGEST`].
 #[must_use]
 pub fn piece(offset: u64, wanted: u64) -> Bytes {

@@ -4,19 +4,13 @@ use std::net::Ipv6Addr;
 
 use wirelab_contract::spec::{ClientSpec, Request};
 
-use crate::payload::Payload;
+use crate::payload::{Headed, Payload};
 use crate::refusal::Refusal;
-
-/// Largest beginning of a body that is encoded with the head, so that a small request takes one system call.
-const JOINED: u64 = 64 * 1024;
 
 /// An encoded request.
 #[derive(Debug)]
 pub struct Encoded {
-    /// The head and the beginning of the body.
-    opening: Vec<u8>,
-    head_size: u64,
-    payload: Payload,
+    message: Headed,
     is_head: bool,
 }
 
@@ -41,26 +35,20 @@ impl Encoded {
             head.push_str(&format!("content-length: {}\r\n", request.body_size));
         }
         head.push_str("\r\n");
-        let mut opening = head.into_bytes();
-        let head_size = opening.len() as u64;
-        let payload = Payload::of(request)?;
-        opening.extend_from_slice(payload.slice(0, JOINED));
-        Ok(Self { opening, head_size, payload, is_head: request.method == "HEAD" })
+        let message = Headed::new(head.into_bytes(), Payload::of(request)?);
+        Ok(Self { message, is_head: request.method == "HEAD" })
     }
 
     /// Size in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
-        self.head_size + self.payload.size()
+        self.message.size()
     }
 
     /// Bytes from this offset on, not necessarily all.
     #[must_use]
     pub fn from(&self, offset: u64) -> &[u8] {
-        match usize::try_from(offset) {
-            Ok(start) if start < self.opening.len() => &self.opening[start..],
-            _ => self.payload.slice(offset - self.head_size, u64::MAX),
-        }
+        self.message.from(offset)
     }
 
     /// Whether responses have no body whatever they announce (RFC 9110, section 9.3.2).
