@@ -5,6 +5,9 @@ use crate::protocol::Protocol;
 /// The number whose root studies ask for. Other numbers need as few divisions and give answers of the same size.
 pub const NUMBER: f64 = 2.0;
 
+/// The path of the call in gRPC: package, service, method of `contract/heron.proto`.
+pub const METHOD: &str = "/wirelab.Heron/SquareRoot";
+
 /// The protobuf tag before the eight bytes of a number: field 1, wire type 64-bit.
 const FIELD: u8 = 1 << 3 | 1;
 

@@ -1,4 +1,4 @@
-//! The service of `contract/heron.proto`, for both roles: path and encoding of its messages.
+//! The service of `contract/heron.proto`, for both roles: encoding of its messages.
 //!
 //! Both messages are protobuf's own `DoubleValue`, an `f64` in prost, so that no code is generated from the proto.
 
@@ -6,9 +6,6 @@ use bytes::Buf;
 use prost::Message;
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-
-/// The path of its method: package, service, method.
-pub const METHOD: &str = "/wirelab.Heron/SquareRoot";
 
 /// A received message.
 #[derive(Debug, Clone, Copy, PartialEq)]

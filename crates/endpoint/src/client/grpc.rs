@@ -21,7 +21,7 @@ use crate::client::grpc_wire::{ServerError, Wire};
 use crate::client::http::Recipe;
 use crate::client::http2_channel::{Channel, Channels};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
-use crate::grpc::{METHOD, Numbers};
+use crate::grpc::Numbers;
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
 
@@ -66,7 +66,7 @@ impl Call {
         place.path_and_query = Some(PathAndQuery::from_static("/"));
         let origin =
             Uri::from_parts(place).map_err(|error| Refusal::failed(format!("the address of the server: {error}")))?;
-        let method = PathAndQuery::from_static(METHOD);
+        let method = PathAndQuery::from_static(heron::METHOD);
         Ok(Self { number, root: heron::root(number), origin, method, metadata: head.headers })
     }
 

@@ -11,15 +11,16 @@ use tonic::body::Body;
 use tonic::server::{Grpc, UnaryService};
 use wirelab_contract::heron;
 
-use crate::grpc::{METHOD, Numbers, Received};
+use crate::grpc::{Numbers, Received};
 use crate::server::Site;
 
 /// Answers a call.
 pub(super) async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    let response = if site.offers_heron() && request.uri().path() == METHOD {
+    let response = if site.offers_heron() && request.uri().path() == heron::METHOD {
         Grpc::new(Numbers).unary(SquareRoot, request).await
     } else {
-        Status::unimplemented(format!("this server offers only {METHOD}, and only with the feature `heron`"))
+        let offered = heron::METHOD;
+        Status::unimplemented(format!("this server offers only {offered}, and only with the feature `heron`"))
             .into_http()
     };
     site.work();

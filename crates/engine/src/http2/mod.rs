@@ -1,6 +1,9 @@
 //! HTTP/2 (RFC 9113), without input or output. `server` has the server's side, `fields`, `frame`, `huffman` and
 //! `windows` belong to both, the rest to the client.
 
+mod call;
+#[cfg(test)]
+mod call_tests;
 mod fields;
 mod frame;
 pub(crate) mod huffman;
@@ -335,7 +338,10 @@ impl Http2 {
         let Some(mut data) = self.data.take() else { return Ok(0) };
         let body = &bytes[..data.left.min(bytes.len())];
         if let Some(stream) = self.streams.find(data.stream) {
-            inbox.body(stream.slot, body);
+            match self.requests.call(stream.number) {
+                Some(call) => stream.reply.take(call, body, |message| inbox.body(stream.slot, message)),
+                None => inbox.body(stream.slot, body),
+            }
             stream.bytes_in += body.len() as u64;
         }
         data.left -= body.len();
@@ -440,6 +446,7 @@ impl Http2 {
             stream.status = Some(status);
             stream.length = fields.length;
         }
+        stream.reply.status = fields.grpc_status;
         if ends {
             self.complete(id, inbox);
         }
@@ -449,14 +456,18 @@ impl Http2 {
     /// The peer ended a stream.
     fn complete(&mut self, id: u32, inbox: &mut Inbox) {
         let Some(stream) = self.streams.take(id) else { return };
-        let Stream { slot, number, status, bytes_in, length, unsent, .. } = stream;
+        let Stream { slot, number, status, bytes_in, length, unsent, reply, .. } = stream;
         let has_body = !self.requests.is_head(number) && !matches!(status, Some(204 | 304));
         match length.filter(|length| has_body && *length != bytes_in) {
             Some(length) => {
                 let message = format!("the response has {bytes_in} bytes, and its head announced {length}");
                 inbox.failed(slot, Failure::new(ErrorKind::Protocol, message));
             }
-            None => inbox.done(slot, status, bytes_in),
+            None => match self.requests.call(number).map(|call| call.judge(status, &reply)) {
+                None => inbox.done(slot, status, bytes_in),
+                Some(Ok(size)) => inbox.done(slot, None, size),
+                Some(Err(failure)) => inbox.failed(slot, failure),
+            },
         }
         if unsent > 0 {
             frame::with_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);

@@ -2,6 +2,7 @@
 
 use wirelab_contract::spec::ClientSpec;
 
+use super::call::{self, Call};
 use super::fields::{encode_integer, encode_literal, encode_named};
 use super::frame::{self, flag, kind, setting};
 use super::windows::Windows;
@@ -60,6 +61,8 @@ struct Part {
 struct One {
     own: Part,
     payload: Payload,
+    /// What it calls by gRPC.
+    call: Option<Call>,
     is_head: bool,
 }
 
@@ -71,7 +74,7 @@ impl Encoded {
     /// [`Refusal`] if a part of one is not valid, or a window does not exist in HTTP/2.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let windows = Windows::of(&spec.transport, DEFAULT)?;
-        let heads = prepare(spec, Head::new)?;
+        let heads = prepare(spec, |one| Head::new(&*call::as_http(one)?))?;
         let first = &heads[0];
         let shared = Head {
             pseudo: retained(&first.pseudo, |field| heads.iter().all(|head| head.pseudo.contains(field))),
@@ -89,15 +92,15 @@ impl Encoded {
             shared.encode(&mut part, form, 61 + entered.len());
             part
         });
-        let payloads = prepare(spec, |one| Ok((Payload::of(&one.request)?, one.request.method == "HEAD")))?;
-        let requests = heads.iter().zip(payloads).map(|(head, (payload, is_head))| {
+        let rests = prepare(spec, |one| Ok((Payload::of(&call::as_http(one)?.request)?, Call::of(one))))?;
+        let requests = heads.iter().zip(rests).map(|(head, (payload, call))| {
             let own = Head {
                 pseudo: retained(&head.pseudo, |field| !shared.pseudo.contains(field)),
                 fields: retained(&head.fields, |(name, _)| shared.values(name).next().is_none()),
             };
             let mut part = Part::default();
             own.encode(&mut part, Form::Plain, 0);
-            One { own: part, payload, is_head }
+            One { own: part, payload, call, is_head: head.method() == "HEAD" }
         });
         let requests = requests.collect();
         let table = u32::try_from(table).unwrap_or(u32::MAX);
@@ -113,6 +116,11 @@ impl Encoded {
     /// The body of a request.
     pub(super) fn payload(&self, number: usize) -> &Payload {
         &self.requests[number].payload
+    }
+
+    /// What a request calls by gRPC.
+    pub(super) fn call(&self, number: usize) -> Option<&Call> {
+        self.requests[number].call.as_ref()
     }
 
     /// Whether responses to a request have no body whatever they announce (RFC 9110, section 9.3.2).
@@ -141,7 +149,11 @@ impl Head {
                 fields.push((name.to_ascii_lowercase(), value.clone()));
             }
         }
-        if http1::has_body(request) && !fields.iter().any(|(name, _)| name == "content-length") {
+        // gRPC frames its messages itself.
+        if !spec.protocol.is_grpc()
+            && http1::has_body(request)
+            && !fields.iter().any(|(name, _)| name == "content-length")
+        {
             fields.push(("content-length".to_owned(), request.body_size.to_string()));
         }
         let pseudo = vec![(METHOD, request.method.clone()), (PATH, request.path.clone()), (AUTHORITY, authority)];

@@ -1,5 +1,6 @@
 //! The open streams of a connection.
 
+use super::call::Reply;
 use crate::machine::Slot;
 
 /// An open stream.
@@ -16,6 +17,8 @@ pub(super) struct Stream {
     /// Bytes of interim responses.
     pub interim: usize,
     pub bytes_in: u64,
+    /// What arrived of the reply to a call of gRPC.
+    pub reply: Reply,
     /// Body bytes of the request that were not prepared for sending.
     pub unsent: u64,
     /// The peer's credit for them.
@@ -56,6 +59,7 @@ impl Streams {
             length: None,
             interim: 0,
             bytes_in: 0,
+            reply: Reply::default(),
             unsent,
             credit,
             owed: 0,

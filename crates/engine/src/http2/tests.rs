@@ -16,23 +16,23 @@ fn machine(change: impl FnOnce(&mut ClientSpec)) -> Http2 {
 
 /// Frames that a server sends.
 #[derive(Default)]
-struct Server(Vec<u8>);
+pub(super) struct Server(pub Vec<u8>);
 
 impl Server {
-    fn frame(mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Self {
+    pub fn frame(mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Self {
         frame::head(&mut self.0, payload.len(), kind, flags, stream);
         self.0.extend_from_slice(payload);
         self
     }
 
-    fn settings(self, settings: &[(u16, u32)]) -> Self {
+    pub fn settings(self, settings: &[(u16, u32)]) -> Self {
         let mut payload = Vec::new();
         settings.iter().for_each(|(name, value)| frame::set(&mut payload, *name, *value));
         self.frame(kind::SETTINGS, 0, 0, &payload)
     }
 
     /// A head with the status 200.
-    fn head(self, stream: u32, ends: bool) -> Self {
+    pub fn head(self, stream: u32, ends: bool) -> Self {
         self.frame(kind::HEADERS, flag::END_HEADERS | u8::from(ends), stream, &[0x88])
     }
 
@@ -46,7 +46,7 @@ impl Server {
 }
 
 /// What the machine sent, as frames: kind, flags, stream, payload. Without the preface.
-fn sent(machine: &mut Http2) -> Vec<(u8, u8, u32, Vec<u8>)> {
+pub(super) fn sent(machine: &mut Http2) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut bytes = Vec::new();
     while !machine.output().is_empty() {
         bytes.extend_from_slice(machine.output());
