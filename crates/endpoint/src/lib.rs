@@ -48,7 +48,6 @@ mod quic_stream;
 mod quic_tests;
 #[cfg(feature = "builtin")]
 mod quic_tokens;
-mod raw;
 mod raw_stream;
 mod server;
 mod stderr;
@@ -67,7 +66,7 @@ pub use refusal::{Failure, Refusal};
 
 #[cfg(feature = "builtin")]
 use wirelab_engine::tls;
-use wirelab_engine::{accounts as transport_accounts, file_limit, payload, reading as transport_reading, refusal};
+use wirelab_engine::{accounts as transport_accounts, file_limit, payload, raw, reading as transport_reading, refusal};
 #[cfg(feature = "builtin")]
 use wirelab_engine::{http2::windows as http2, socket};
 

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `machine` | the interface of a protocol as a state machine: bytes in, events and bytes out, no input or output |
 //! | `http1`, `http2` | that machine for HTTP/1.1 and HTTP/2 |
+//! | `raw` | the header of raw requests, and that machine for raw requests over TCP or TLS |
 //! | `http3` | that machine for the streams of HTTP/3 |
 //! | `link` | the interface of a connection with its socket, which the load drives |
 //! | `stream` | a link over TCP, with or without TLS, for every machine of bytes |
@@ -15,7 +16,7 @@
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
 //! Every client shares `schedule`, `record`, `requests`, `expected`, `progress`, `servers`, `socket`, `tls`,
-//! `accounts`, `reading`, `payload`, `refusal` and `file_limit`, the built-in endpoints included.
+//! `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`, the built-in endpoints included.
 
 pub mod accounts;
 pub mod expected;
@@ -40,6 +41,7 @@ pub mod payload;
 #[cfg(feature = "load")]
 pub mod poller;
 pub mod progress;
+pub mod raw;
 pub mod reading;
 pub mod record;
 pub mod refusal;

@@ -56,12 +56,7 @@ impl Transport for TcpTransport {
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
         let dialer = Dialer::new(spec)?;
         let header = Header::of(spec);
-        if header.wanted == 0 {
-            return Err(Refusal::unsupported(format!(
-                "a response of 0 bytes by `{}`: on a stream without framing its arrival is not visible; ask for at least 1 byte",
-                spec.protocol
-            )));
-        }
+        header.check_visible(spec.protocol)?;
         let mut opening = header.encode().to_vec();
         opening.extend_from_slice(payload::piece_slice(0, header.body.min(64 * 1024)));
         let request = RawRequest {

@@ -1,6 +1,14 @@
 //! The request header of the raw transports: 24 bytes, three big-endian numbers.
 
+#[cfg(feature = "load")]
+mod stream;
+
+use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
+
+use crate::refusal::Refusal;
+#[cfg(feature = "load")]
+pub use stream::RawStream;
 
 /// Length of the encoded header in bytes.
 pub const HEADER: usize = 24;
@@ -29,6 +37,20 @@ impl Header {
             None => number("/bytes/").unwrap_or(if number("/delay/").is_some() { 0 } else { request.body_size }),
         };
         Self { wanted, body: request.body_size, delay_us: number("/delay/").unwrap_or(0) }
+    }
+
+    /// Refuses a response that a stream without framing does not show.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] for a response of 0 bytes.
+    pub fn check_visible(&self, protocol: Protocol) -> Result<(), Refusal> {
+        if self.wanted > 0 {
+            return Ok(());
+        }
+        Err(Refusal::unsupported(format!(
+            "a response of 0 bytes by `{protocol}`: on a stream without framing its arrival is not visible; ask for at least 1 byte"
+        )))
     }
 
     /// Encodes the header.
