@@ -219,6 +219,11 @@ impl Target {
         if !protocol.is_http() {
             return Err(Failure::input(format!("{protocol} cannot request a URL; use h1, h1c, h2, h2c or h3")));
         }
+        self.admit_scheme(protocol)
+    }
+
+    /// Refuses a protocol with TLS for http, and one without for https.
+    pub fn admit_scheme(&self, protocol: Protocol) -> Result {
         if protocol.is_secure() != self.is_secure() {
             let scheme = if protocol.is_secure() { "https" } else { "http" };
             return Err(Failure::input(format!(

@@ -8,6 +8,7 @@ use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{Feature, ServerSpec};
 use wirelab_engine::http1::Http1;
 use wirelab_engine::http2::Http2;
+use wirelab_engine::raw::RawStream;
 use wirelab_engine::stream::StreamDialer;
 
 use crate::client::Driver;
@@ -21,7 +22,17 @@ use crate::server::null;
 pub const NAME: &str = "engine";
 
 /// The protocols of its client.
-const PROTOCOLS: [Protocol; 5] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3];
+const PROTOCOLS: [Protocol; 9] = [
+    Protocol::Tcp,
+    Protocol::Tls,
+    Protocol::H1c,
+    Protocol::H1,
+    Protocol::H2c,
+    Protocol::H2,
+    Protocol::H3,
+    Protocol::Grpcc,
+    Protocol::Grpc,
+];
 
 /// The protocols of its server.
 const SERVED: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
@@ -73,8 +84,9 @@ pub fn supports(protocol: Protocol) -> bool {
 /// The driver of a protocol.
 pub(crate) fn driver(protocol: Protocol) -> Result<Driver, Refusal> {
     match protocol {
+        Protocol::Tcp | Protocol::Tls => Ok(Driver::engine::<StreamDialer<RawStream>>()),
         Protocol::H1c | Protocol::H1 => Ok(Driver::engine::<StreamDialer<Http1>>()),
-        Protocol::H2c | Protocol::H2 => Ok(Driver::engine::<StreamDialer<Http2>>()),
+        Protocol::H2c | Protocol::H2 | Protocol::Grpcc | Protocol::Grpc => Ok(Driver::engine::<StreamDialer<Http2>>()),
         Protocol::H3 => Ok(Driver::engine::<QuicDialer>()),
         _ => Err(Refusal::unsupported(format!("`{protocol}`: the load engine does not support it yet"))),
     }

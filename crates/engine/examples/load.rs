@@ -12,6 +12,7 @@ use wirelab_engine::http1::Http1;
 use wirelab_engine::http2::Http2;
 use wirelab_engine::link::Dialer;
 use wirelab_engine::load::Load;
+use wirelab_engine::raw::RawStream;
 use wirelab_engine::schedule::Share;
 use wirelab_engine::stream::StreamDialer;
 
@@ -23,7 +24,8 @@ fn main() -> ExitCode {
     };
     let result = match spec.protocol {
         Protocol::H1c | Protocol::H1 => run::<StreamDialer<Http1>>(spec),
-        Protocol::H2c | Protocol::H2 => run::<StreamDialer<Http2>>(spec),
+        Protocol::Tcp | Protocol::Tls => run::<StreamDialer<RawStream>>(spec),
+        Protocol::H2c | Protocol::H2 | Protocol::Grpcc | Protocol::Grpc => run::<StreamDialer<Http2>>(spec),
         other => Err(format!("the load engine has no `{other}`")),
     };
     match result {

@@ -135,7 +135,10 @@ impl Builtin {
 
     fn try_start(place: &Place, wanted: Serve<'_>) -> Result<Self, Value> {
         let Serve { protocol, address, port, certificate, early_data, root } = wanted;
-        let mut features = vec![Feature::Echo, Feature::Bytes, Feature::Delay];
+        let mut features = match protocol.is_grpc() {
+            true => vec![Feature::Heron],
+            false => vec![Feature::Echo, Feature::Bytes, Feature::Delay],
+        };
         features.extend(root.map(|_| Feature::Files));
         let spec = ServerSpec {
             contract: CONTRACT_VERSION,

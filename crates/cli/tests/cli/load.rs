@@ -423,7 +423,7 @@ fn arguments_that_would_do_nothing_are_refused() {
     check(&["https://localhost/", "--resumption", "resume"], &["--new-connections"]);
     check(&["http://localhost/", "-p", "h2"], &["https://"]);
     check(&["https://localhost/", "-p", "quic"], &["cannot request a URL"]);
-    check(&["https://localhost/", "-p", "grpc"], &["cannot request a URL"]);
+    check(&["https://localhost/", "-p", "grpcc"], &["grpcc needs a URL that begins with http://"]);
     check(&["https://user:secret@localhost/"], &["user name"]);
     check(&["ftp://localhost/"], &["ftp", "https"]);
     check(&["https://localhost/", "-H", "nonsense"], &["NAME: VALUE"]);

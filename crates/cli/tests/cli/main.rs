@@ -12,6 +12,7 @@ mod contract;
 mod crowd;
 mod fake_lab;
 mod gate;
+mod grpc;
 mod helm;
 mod image;
 mod install;

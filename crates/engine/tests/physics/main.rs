@@ -1,5 +1,8 @@
 //! The load engine against servers of its own: no request is lost, sent twice, or gets the response of another.
 
+mod http2;
+mod raw;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,6 +16,7 @@ use wirelab_contract::sample::Sample;
 use wirelab_contract::spec::ClientSpec;
 use wirelab_engine::http1::Http1;
 use wirelab_engine::load::Load;
+use wirelab_engine::machine::Machine;
 use wirelab_engine::record::Results;
 use wirelab_engine::schedule::Share;
 use wirelab_engine::stream::StreamDialer;
@@ -21,7 +25,7 @@ use wirelab_testkit::test;
 fn main() -> ExitCode {
     wirelab_testkit::physics::main([
         test!(every_response_of_twenty_thousand_belongs_to_its_request).side_by_side(),
-        // A minute; only a change of the engine can break it.
+        // Some minutes; only a change of the engine can break it.
         test!(every_response_of_a_million_belongs_to_its_request).quiet(),
         test!(a_connection_that_the_server_closes_is_replaced_and_no_request_fails).side_by_side(),
         test!(a_silent_server_costs_each_request_its_deadline_and_a_late_response_counts_for_none).side_by_side(),
@@ -85,9 +89,9 @@ fn spec(server: SocketAddr, change: impl FnOnce(&mut serde_json::Value)) -> Clie
 }
 
 /// The records of a load of one thread.
-fn load(spec: ClientSpec) -> Vec<Sample> {
+fn load<M: Machine>(spec: ClientSpec) -> Vec<Sample> {
     let share = Share { index: 0, of: 1 };
-    let mut load = Load::<StreamDialer<Http1>>::new(Arc::new(spec), share, Arc::default(), Arc::default()).unwrap();
+    let mut load = Load::<StreamDialer<M>>::new(Arc::new(spec), share, Arc::default(), Arc::default()).unwrap();
     load.open(&mut || false).unwrap();
     let zero = Instant::now();
     load.measure(zero, &mut || false).unwrap();
@@ -109,7 +113,7 @@ fn every_response_belongs_to_its_request(count: u64) {
             stream.write_all(&response(number % SIZES))
         });
     });
-    let samples = load(spec(address, |spec| spec["extent"] = serde_json::json!({"requests": count})));
+    let samples = load::<Http1>(spec(address, |spec| spec["extent"] = serde_json::json!({"requests": count})));
     assert_eq!(samples.len() as u64, count);
     assert_eq!(answered.load(Ordering::Relaxed), count);
     let mut connections: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
@@ -128,12 +132,20 @@ fn every_response_belongs_to_its_request(count: u64) {
     }
 }
 
+/// Every protocol over TCP with this number of requests.
+fn every_response_by_every_protocol_belongs_to_its_request(count: u64) {
+    every_response_belongs_to_its_request(count);
+    http2::every_response_belongs_to_its_request(count);
+    http2::every_reply_belongs_to_its_call(count);
+    raw::every_request_is_answered_once(count);
+}
+
 fn every_response_of_twenty_thousand_belongs_to_its_request() {
-    every_response_belongs_to_its_request(20_000);
+    every_response_by_every_protocol_belongs_to_its_request(20_000);
 }
 
 fn every_response_of_a_million_belongs_to_its_request() {
-    every_response_belongs_to_its_request(1_000_000);
+    every_response_by_every_protocol_belongs_to_its_request(1_000_000);
 }
 
 fn a_connection_that_the_server_closes_is_replaced_and_no_request_fails() {
@@ -147,7 +159,7 @@ fn a_connection_that_the_server_closes_is_replaced_and_no_request_fails() {
             _ => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx"),
         });
     });
-    let samples = load(spec(address, |spec| spec["extent"] = serde_json::json!({"requests": 2_000})));
+    let samples = load::<Http1>(spec(address, |spec| spec["extent"] = serde_json::json!({"requests": 2_000})));
     assert_eq!(samples.len(), 2_000);
     assert!(samples.iter().all(|sample| sample.error.is_none() && sample.bytes_in == 1));
     let replaced = samples.iter().filter(|sample| sample.connected_ns.is_some()).count() as u64;
@@ -166,7 +178,7 @@ fn a_silent_server_costs_each_request_its_deadline_and_a_late_response_counts_fo
             stream.write_all(&response(if number < 16 { 7 } else { 2 }))
         });
     });
-    let samples = load(spec(address, |spec| {
+    let samples = load::<Http1>(spec(address, |spec| {
         spec["timeouts"]["request_ns"] = serde_json::json!(100_000_000);
         spec["extent"] = serde_json::json!({"requests": 500});
     }));
@@ -185,7 +197,7 @@ fn new_connections_carry_one_request_each_and_are_numbered_from_zero() {
         let reader = stream.try_clone().unwrap();
         each_request(&reader, |number| stream.write_all(&response(number)));
     });
-    let samples = load(spec(address, |spec| {
+    let samples = load::<Http1>(spec(address, |spec| {
         spec["connections"] = serde_json::json!({"policy": "per_request"});
         spec["extent"] = serde_json::json!({"requests": 1_000});
     }));
@@ -199,7 +211,7 @@ fn new_connections_carry_one_request_each_and_are_numbered_from_zero() {
 
 fn nothing_that_listens_gives_one_refusal_per_request() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let samples = load(spec(address, |spec| {
+    let samples = load::<Http1>(spec(address, |spec| {
         spec["connections"] = serde_json::json!({"policy": "per_request"});
         spec["extent"] = serde_json::json!({"requests": 200});
     }));
@@ -216,7 +228,7 @@ fn an_open_loop_sends_every_arrival_though_a_slow_server_makes_them_wait() {
             stream.write_all(&response(1))
         });
     });
-    let samples = load(spec(address, |spec| {
+    let samples = load::<Http1>(spec(address, |spec| {
         spec["connections"] = serde_json::json!({"policy": "persistent", "connections": 1, "streams": 1});
         spec["schedule"] = serde_json::json!({"loop": "open", "rate_per_s": 2000.0, "arrivals": "uniform"});
         spec["extent"] = serde_json::json!({"duration_ns": 100_000_000});
