@@ -100,7 +100,7 @@ pub fn every_response_belongs_to_its_request(count: u64) {
     }
 }
 
-/// Makes `count` calls, of which the server refuses each seventh of a connection.
+/// Makes `count` calls. The server refuses each seventh of a connection.
 pub fn every_reply_belongs_to_its_call(count: u64) {
     let (answered, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let counters = (Arc::clone(&answered), Arc::clone(&refused));
