@@ -17,7 +17,7 @@ use wirelab_model::sample::Sample;
 use wirelab_model::spec::{Arrivals, ClientSpec, Recording, Schedule};
 use wirelab_model::units::Span;
 
-use self::search::{Answer, MOST_STEPS};
+use self::search::{Answer, MOST_STEPS, Tried};
 use super::{Bar, known, shown, values_of};
 use crate::args::LoadArgs;
 use crate::failure::{Failure, Result};
@@ -99,9 +99,9 @@ pub fn find_rate(
     let answer = Answer::of(&judged);
     let waits = steps
         .iter()
-        .filter(|step| Some(step.rate_per_s) == answer.lowest_unmet)
+        .filter(|step| Some(step.rate_per_s) == answer.lowest_unmet.map(|one| one.rate))
         .any(|step| waits_in_client(&step.values));
-    let spread = answer.highest_met.map_or(0.0, |rate| arrival_spread(arrivals, rate, length));
+    let spread = answer.highest_met.map_or(0.0, |highest| arrival_spread(arrivals, highest.rate, length));
     if args.show.json {
         print_json(&json!({
             "url": requests.url(),
@@ -109,9 +109,9 @@ pub fn find_rate(
             "protocol": spec.protocol,
             "client": client.name(),
             "requirements": args.find_rate,
-            "highest_met_per_s": answer.highest_met,
+            "highest_met_per_s": answer.highest_met.map(|one| one.rate),
             "confirmed": answer.is_confirmed(),
-            "lowest_unmet_per_s": answer.lowest_unmet,
+            "lowest_unmet_per_s": answer.lowest_unmet.map(|one| one.rate),
             "contradictory": answer.contradictory,
             "arrival_spread": spread,
             "waits_in_client": waits,
@@ -251,27 +251,29 @@ fn line(number: usize, step: &Step, requirements: &[Statement]) -> String {
 /// The answer for people.
 fn text(answer: &Answer, spread: f64, waits: bool) -> String {
     let mut text = String::new();
-    match (answer.highest_met, answer.lowest_unmet) {
-        (Some(met), unmet) => {
-            let _ = writeln!(text, "{:<22} {}", "highest rate", per_second(met));
-            let confirmed = match (answer.is_confirmed(), unmet) {
-                (true, _) => format!("all {} steps at this rate met the requirements", answer.steps_of_highest),
-                (false, None) => "no higher rate was tried; --rate sets a higher first rate".to_owned(),
-                (false, Some(_)) => "the search ended before this rate was measured again".to_owned(),
-            };
-            let _ = writeln!(text, "{:<22} {confirmed}", "");
+    match answer.highest_met {
+        Some(Tried { rate, met, unmet }) => {
+            let steps = met + unmet;
+            let _ = writeln!(text, "{:<22} {}, met in {met} of {steps} steps", "highest rate", per_second(rate));
         }
-        (None, _) => {
+        None => {
             let _ = writeln!(text, "{:<22} none that was tried", "highest rate");
         }
     }
-    if let Some(unmet) = answer.lowest_unmet {
-        let _ = writeln!(text, "{:<22} {}", "lowest rate not met", per_second(unmet));
+    match answer.lowest_unmet {
+        Some(Tried { rate, met, unmet }) => {
+            let rate = per_second(rate);
+            let _ = writeln!(text, "{:<22} {rate}, not met in {unmet} of {} steps", "lowest rate not met", met + unmet);
+        }
+        None => {
+            let _ =
+                writeln!(text, "{:<22} none that was tried; --rate sets a higher first rate", "lowest rate not met");
+        }
     }
     if answer.contradictory {
         let _ = writeln!(
             text,
-            "{:<22} a higher rate met the requirements than one that did not. Noise decides; make steps longer (-d)",
+            "{:<22} steps at equal or similar rates disagree. Noise decides; make steps longer (-d)",
             "warning"
         );
     }
@@ -330,15 +332,22 @@ mod tests {
 
     #[test]
     fn an_answer_says_how_sure_it_is() {
-        let answer =
-            Answer { highest_met: Some(950.0), steps_of_highest: 2, lowest_unmet: Some(990.0), contradictory: true };
+        let answer = Answer {
+            highest_met: Some(Tried { rate: 950.0, met: 2, unmet: 1 }),
+            lowest_unmet: Some(Tried { rate: 990.0, met: 0, unmet: 2 }),
+            contradictory: true,
+        };
         let said = text(&answer, 0.04, true);
-        for words in
-            ["highest rate           950 /s", "all 2 steps", "990 /s", "Noise decides", "varies by 4.00 %", "--threads"]
-        {
+        for words in [
+            "950 /s, met in 2 of 3 steps",
+            "990 /s, not met in 2 of 2 steps",
+            "Noise decides",
+            "varies by 4.00 %",
+            "--threads",
+        ] {
             assert!(said.contains(words), "{said}");
         }
-        let unsure = text(&Answer { steps_of_highest: 1, contradictory: false, ..answer }, 0.01, false);
-        assert!(unsure.contains("before this rate was measured again") && !unsure.contains("warning"), "{unsure}");
+        let sure = text(&Answer { contradictory: false, ..answer }, 0.01, false);
+        assert!(!sure.contains("warning"), "{sure}");
     }
 }
