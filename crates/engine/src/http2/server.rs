@@ -416,7 +416,7 @@ impl Http2Server {
         if header.flags & flag::ACK != 0 {
             return Ok(());
         }
-        if payload.len() % 6 != 0 {
+        if !payload.len().is_multiple_of(6) {
             return Err(broken("a frame has a wrong size"));
         }
         for entry in payload.chunks_exact(6) {
