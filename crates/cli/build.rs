@@ -49,7 +49,7 @@ fn add(builder: &mut Builder<impl io::Write>, root: &Path, path: &Path) -> io::R
         let mut names = entries.collect::<io::Result<Vec<_>>>()?;
         names.retain(|name| {
             let is_hidden = name.as_encoded_bytes().starts_with(b".");
-            !LEFT_OUT.iter().any(|out| name == out) && !(is_hidden && place.join(name).is_dir())
+            !(LEFT_OUT.iter().any(|out| name == out) || (is_hidden && place.join(name).is_dir()))
         });
         names.sort();
         return names.iter().try_for_each(|name| add(builder, root, &path.join(name)));

@@ -131,8 +131,11 @@ pub(crate) fn words(why: &WhyNot) -> String {
     }
 }
 
-/// The shares of a cell as rows of a table: name, share with its interval, and the reason if it is missing.
-pub(crate) fn columns(shares: &Shares) -> [(&'static str, Option<(f64, Option<Interval>)>, String); 3] {
+/// A share as a row of a table: name, share with its interval, and the reason if it is missing.
+pub(crate) type Row = (&'static str, Option<(f64, Option<Interval>)>, String);
+
+/// The shares of a cell.
+pub(crate) fn columns(shares: &Shares) -> [Row; 3] {
     let of = |part: &Share| match part {
         Share::Measured { share, interval } => (Some((*share, *interval)), String::new()),
         Share::Missing(why) => (None, words(why)),

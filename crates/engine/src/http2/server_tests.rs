@@ -35,12 +35,11 @@ fn converse(client: &mut Http2, server: &mut Http2Server, sizes: &[usize], inbox
     }
 }
 
+/// The status and the body of a response.
+type Answer = (Option<u16>, Vec<u8>);
+
 /// The statuses and bodies of these requests (method, path, size of body), all in flight at once.
-fn answers(
-    requests: &[(&str, String, u64)],
-    windows: [(u32, u32); 2],
-    sizes: &[usize],
-) -> (Vec<(Option<u16>, Vec<u8>)>, u64) {
+fn answers(requests: &[(&str, String, u64)], windows: [(u32, u32); 2], sizes: &[usize]) -> (Vec<Answer>, u64) {
     let mut spec = client_spec("h2c");
     let request = |(method, path, size): &(&str, String, u64)| {
         let variant = serde_json::json!({

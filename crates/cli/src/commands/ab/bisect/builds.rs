@@ -1,6 +1,7 @@
 //! The builds of a bisection: a list, or the commits of a git range.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -77,13 +78,14 @@ impl Builds {
             Self::List(builds) => return Ok(Ok(builds[number].clone())),
             Self::Git { commits, recipe, forest, trees } => (commits, recipe, forest, trees),
         };
-        if !trees.contains_key(&number) {
-            match forest.build(&commits[number], &recipe.build, &recipe.stop)? {
-                Ok(tree) => drop(trees.insert(number, tree)),
+        let tree = match trees.entry(number) {
+            Entry::Occupied(tree) => tree.into_mut(),
+            Entry::Vacant(place) => match forest.build(&commits[number], &recipe.build, &recipe.stop)? {
+                Ok(tree) => place.insert(tree),
                 Err(why) => return Ok(Err(why)),
-            }
-        }
-        Ok(recipe.of(trees[&number].place()))
+            },
+        };
+        Ok(recipe.of(tree.place()))
     }
 
     /// Removes the working trees of all other builds.
