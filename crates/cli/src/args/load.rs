@@ -39,10 +39,9 @@ pub struct LoadArgs {
     /// The URL, http:// or https://; several URLs of one server share the load
     #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets", "har"], conflicts_with_all = ["curl", "targets", "har"])]
     pub urls: Vec<String>,
-    /// The protocol: h1, h1c, h2, h2c, h3, grpc or grpcc; default: h2 for https, h1c for http
-    ///
-    /// With grpc (grpcc: clear text) the path of the URL is a method, such as `/package.Service/Method`, and --body
-    /// @FILE is the encoded message. Every request is one unary call.
+    /// The protocol: h1, h1c, h2, h2c, h3, grpc or grpcc; default: h2 for https, h1c for http. With grpc (grpcc: clear
+    /// text) the path of the URL is a method, such as `/package.Service/Method`, --body @FILE is the encoded message,
+    /// and every request is one unary call
     #[arg(long, short)]
     pub protocol: Option<Protocol>,
     /// Number of persistent connections
