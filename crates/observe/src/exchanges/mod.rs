@@ -30,7 +30,7 @@ pub const ABOUT: About = About {
     name: "exchanges",
     summary: "The client's requests as the kernel saw them; the client's records are checked against them.",
     cost: "Some 2 µs of processor time per request and response on loopback, most of it in the sender of each packet; \
-           starting and ending take some 60 ms outside of the window.",
+           starting and ending take 50 to 140 ms outside of the window.",
     needs: Some("root, or CAP_BPF and CAP_PERFMON; Linux 6.3 or later"),
     by_default: false,
     metrics: &[
