@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::args::AbArgs;
-use crate::commands::ab::bisect::tree::{self, Commit, Forest, Tree};
+use crate::commands::ab::bisect::tree::{self, BuildError, Commit, Forest, Tree};
 use crate::commands::ab::build::Build;
 use crate::failure::{Failure, Result};
 
@@ -18,6 +18,16 @@ const TREE: &str = "{tree}";
 pub(super) enum Builds {
     List(Vec<Build>),
     Git { commits: Vec<Commit>, recipe: Recipe, forest: Forest, trees: BTreeMap<usize, Tree> },
+}
+
+/// The reason why a commit has no build.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotBuilt {
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// What `--start` names cannot be started.
+    #[error("{0}")]
+    Start(Failure),
 }
 
 /// How a commit becomes a build.
@@ -73,7 +83,10 @@ impl Builds {
     }
 
     /// A build, made now if it must be. `Err` within has the reason why it cannot be made.
-    pub(super) fn get(&mut self, number: usize) -> Result<std::result::Result<Build, String>> {
+    ///
+    /// # Errors
+    /// If git or the shell fails, or Ctrl-C was pressed.
+    pub(super) fn get(&mut self, number: usize) -> Result<std::result::Result<Build, NotBuilt>> {
         let (commits, recipe, forest, trees) = match self {
             Self::List(builds) => return Ok(Ok(builds[number].clone())),
             Self::Git { commits, recipe, forest, trees } => (commits, recipe, forest, trees),
@@ -82,10 +95,10 @@ impl Builds {
             Entry::Occupied(tree) => tree.into_mut(),
             Entry::Vacant(place) => match forest.build(&commits[number], &recipe.build, &recipe.stop)? {
                 Ok(tree) => place.insert(tree),
-                Err(why) => return Ok(Err(why)),
+                Err(error) => return Ok(Err(error.into())),
             },
         };
-        Ok(recipe.of(tree.place()))
+        Ok(recipe.of(tree.place()).map_err(NotBuilt::Start))
     }
 
     /// Removes the working trees of all other builds.
@@ -97,8 +110,7 @@ impl Builds {
 }
 
 impl Recipe {
-    fn of(&self, tree: &Path) -> std::result::Result<Build, String> {
-        let command = self.start.replace(TREE, &tree.to_string_lossy());
-        Build::read("--start", &command).map_err(|failure| failure.to_string())
+    fn of(&self, tree: &Path) -> Result<Build> {
+        Build::read("--start", &self.start.replace(TREE, &tree.to_string_lossy()))
     }
 }

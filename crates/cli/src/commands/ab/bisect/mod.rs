@@ -152,8 +152,8 @@ impl Bisection<'_> {
     fn side(&mut self, number: usize, [good, bad]: [&Build; 2], metric: &'static str, limit: Share) -> Result<Side> {
         let build = match self.builds.get(number)? {
             Ok(build) => build,
-            Err(why) => {
-                self.record([0, number], Outcome::Unusable { why }, Vec::new());
+            Err(error) => {
+                self.record([0, number], Outcome::Unusable { why: error.to_string() }, Vec::new());
                 return Ok(Side::Unclear);
             }
         };

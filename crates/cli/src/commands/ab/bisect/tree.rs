@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,6 +16,34 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Lines of a failed build in messages.
 const LAST_WORDS: usize = 5;
+
+/// A build command that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{command}: {status}\n  | {}", last.join("\n  | "))]
+pub(super) struct BuildError {
+    command: String,
+    status: ExitStatus,
+    /// The last lines of its output.
+    last: Vec<String>,
+}
+
+impl BuildError {
+    fn new(command: &str, status: ExitStatus, log: &Path) -> Self {
+        let output = std::fs::read_to_string(log).unwrap_or_default();
+        let lines: Vec<_> = output.lines().map(str::to_owned).collect();
+        let last = lines[lines.len().saturating_sub(LAST_WORDS)..].to_vec();
+        Self { command: command.to_owned(), status, last }
+    }
+}
+
+/// The reason why git gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum GitError {
+    #[error("cannot run git: {0}")]
+    NotRun(#[from] std::io::Error),
+    #[error("git {command} failed: {words}")]
+    Failed { command: String, words: String },
+}
 
 /// A commit.
 #[derive(Debug, Clone)]
@@ -38,18 +66,19 @@ pub(super) fn commits(range: &str) -> Result<Vec<Commit>> {
         )));
     };
     let bad = if bad.is_empty() { "HEAD" } else { bad };
-    let of_input = |error: String| Failure::input(format!("--bisect {range}: {error}"));
+    let wrong = |what: &str| Failure::input(format!("--bisect {range}: {what}"));
+    let of_input = |error: GitError| wrong(&error.to_string());
     let resolve =
         |name: &str| git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")]);
     git(&["rev-parse", "--git-dir"]).map_err(of_input)?;
     let [good, bad] = [good, bad].map(|name| {
         resolve(name)
-            .map_err(|_| of_input(format!("`{name}` is no commit of this repository; `git log --oneline` lists them")))
+            .map_err(|_| wrong(&format!("`{name}` is no commit of this repository; `git log --oneline` lists them")))
     });
     let (good, bad) = (good?, bad?);
     let ancestors = git(&["rev-list", "--first-parent", &bad]).map_err(of_input)?;
     if good == bad || !ancestors.lines().any(|ancestor| ancestor == good) {
-        return Err(of_input(format!(
+        return Err(wrong(&format!(
             "GOOD is not among the commits before BAD, along first parents; `git log --first-parent {}` lists those",
             &bad[..12]
         )));
@@ -67,14 +96,13 @@ pub(super) fn commits(range: &str) -> Result<Vec<Commit>> {
 }
 
 /// Runs git in the current folder and returns its output.
-fn git(args: &[&str]) -> std::result::Result<String, String> {
-    let output = Command::new("git").args(args).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("cannot run git: {error}"))?;
+fn git(args: &[&str]) -> std::result::Result<String, GitError> {
+    let output = Command::new("git").args(args).stdin(Stdio::null()).output()?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
     let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(format!("git {} failed: {words}", args.first().unwrap_or(&"")))
+    Err(GitError::Failed { command: args.first().copied().unwrap_or_default().to_owned(), words })
 }
 
 /// The folder of all working trees of a bisection; removed with them at its end.
@@ -100,7 +128,7 @@ impl Forest {
         commit: &Commit,
         command: &str,
         stop: &AtomicBool,
-    ) -> Result<std::result::Result<Tree, String>> {
+    ) -> Result<std::result::Result<Tree, BuildError>> {
         let place = self.folder.path().join(&commit.id[..12]);
         let path = place.to_string_lossy();
         git(&["worktree", "add", "--quiet", "--detach", &path, &commit.id]).map_err(Failure::failed)?;
@@ -130,7 +158,7 @@ impl Drop for Tree {
 }
 
 /// Runs a command in a folder, in a process group of its own, which `stop` ends.
-fn run(command: &str, folder: &Path, log: &Path, stop: &AtomicBool) -> Result<std::result::Result<(), String>> {
+fn run(command: &str, folder: &Path, log: &Path, stop: &AtomicBool) -> Result<std::result::Result<(), BuildError>> {
     let wrong = |error| Failure::failed(format!("cannot run the build command: {error}"));
     let output = File::create(log).map_err(wrong)?;
     let errors = output.try_clone().map_err(wrong)?;
@@ -139,10 +167,7 @@ fn run(command: &str, folder: &Path, log: &Path, stop: &AtomicBool) -> Result<st
     let mut child = shell.spawn().map_err(wrong)?;
     loop {
         if let Some(status) = child.try_wait().map_err(wrong)? {
-            let text = std::fs::read_to_string(log).unwrap_or_default();
-            let lines: Vec<_> = text.lines().collect();
-            let last = lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n  | ");
-            return Ok(if status.success() { Ok(()) } else { Err(format!("{command}: {status}\n  | {last}")) });
+            return Ok(if status.success() { Ok(()) } else { Err(BuildError::new(command, status, log)) });
         }
         if stop.load(Ordering::SeqCst) {
             // SAFETY: kill(2) touches no memory. The group is that of the child, which was not waited for yet.
