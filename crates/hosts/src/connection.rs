@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use wirelab_agent::{Call, Ended, Held, Piece, SIGN_OF_LIFE, SUBCOMMAND, Stream};
 use wirelab_lab::LabError;
 
-use crate::ssh::{Session, Ssh};
+use crate::ssh::{RemoteCommand, Ssh};
 
 /// Time-out of each step of a connection but the copy.
 const STEP: Duration = Duration::from_secs(30);
@@ -63,7 +63,7 @@ impl Connection {
         let name = format!("the host {name}");
         let folder = arrive(&name, &ssh)?;
         match Self::hold(&name, &ssh, &folder, program) {
-            Ok((held, session, stdin)) => Ok(Self::new(name, ssh, folder, held, session, stdin)),
+            Ok((held, command, stdin)) => Ok(Self::new(name, ssh, folder, held, command, stdin)),
             Err(error) => {
                 // The agent that would remove the folder does not run.
                 let _ = step(&name, &ssh, &["rm", "-rf", &folder], Vec::new(), STEP);
@@ -72,16 +72,21 @@ impl Connection {
         }
     }
 
-    fn hold(name: &str, ssh: &Ssh, folder: &str, program: &Path) -> Result<(Held, Session, ChildStdin), LabError> {
+    fn hold(
+        name: &str,
+        ssh: &Ssh,
+        folder: &str,
+        program: &Path,
+    ) -> Result<(Held, RemoteCommand, ChildStdin), LabError> {
         let bytes = fs::read(program).map_err(|error| {
             LabError::file(format!("cannot read wirelab's program {}", program.display())).because(error)
         })?;
         let length = bytes.len() as u64;
         step(name, ssh, &["sh", "-c", WRITE, folder], bytes, COPY)?;
         let program = format!("{folder}/wirelab");
-        let mut session = ssh.start(&[&program, SUBCOMMAND, "hold", folder])?;
+        let mut command = ssh.start(&[&program, SUBCOMMAND, "hold", folder])?;
         let attempt = || LabError::process(format!("cannot start wirelab's agent on {name}"));
-        let held = first_line(&mut session).map_err(|words| {
+        let held = first_line(&mut command).map_err(|words| {
             attempt().because(words).remedy(
                 "the host may lack the C library of this wirelab; a static build needs none (docs/labs.md, hosts)",
             )
@@ -91,22 +96,22 @@ impl Connection {
             let what = format!("{} of {length} bytes of the program arrived", held.program);
             return Err(attempt().because(what).remedy("is the disk there full?"));
         }
-        let stdin = session.take_stdin().expect("standard input is taken once");
-        Ok((held, session, stdin))
+        let stdin = command.take_stdin().expect("standard input is taken once");
+        Ok((held, command, stdin))
     }
 
-    fn new(name: String, ssh: Ssh, folder: String, held: Held, session: Session, stdin: ChildStdin) -> Self {
+    fn new(name: String, ssh: Ssh, folder: String, held: Held, command: RemoteCommand, stdin: ChildStdin) -> Self {
         let loss = Arc::new(Loss::default());
         let (life, beats) = channel::<()>();
         thread::spawn(move || {
             let mut stdin = stdin;
-            // A failed write means that the session has ended, which the listener notices.
+            // A failed write means that the command has ended, which the listener notices.
             while beats.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) && stdin.write_all(b".").is_ok() {}
         });
         let listener = thread::spawn({
-            let (loss, mut session) = (Arc::clone(&loss), session);
+            let (loss, mut command) = (Arc::clone(&loss), command);
             move || {
-                let why = listen(&mut session);
+                let why = listen(&mut command);
                 *loss.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
                 loss.news.notify_all();
             }
@@ -135,11 +140,11 @@ impl Drop for Connection {
     }
 }
 
-/// Reads to the end of a session, and says how it ended.
-fn listen(session: &mut Session) -> String {
-    let mut stderr = session.stderr();
+/// Reads to the end of a command, and says how it ended.
+fn listen(command: &mut RemoteCommand) -> String {
+    let mut stderr = command.stderr();
     loop {
-        match session.read(Instant::now() + Duration::from_secs(3600)) {
+        match command.read(Instant::now() + Duration::from_secs(3600)) {
             Piece::Bytes(_) | Piece::Deadline => {}
             Piece::Ended(Ended::Code(code)) => {
                 return format!("its agent ended with status {code}{}", last(&mut stderr));
@@ -178,8 +183,8 @@ fn arrive(name: &str, ssh: &Ssh) -> Result<String, LabError> {
 
 /// Runs a short command on the host with this input, and returns what it printed.
 fn step(name: &str, ssh: &Ssh, words: &[&str], input: Vec<u8>, timeout: Duration) -> Result<String, LabError> {
-    let session = ssh.start(words)?;
-    let mut call = Call::over(Box::new(session), format!("`{}` on {name}", words[0]), input);
+    let command = ssh.start(words)?;
+    let mut call = Call::over(Box::new(command), format!("`{}` on {name}", words[0]), input);
     let answer = call.answer(Instant::now() + timeout).map_err(|error| {
         LabError::process(format!("cannot use {name} by `ssh {}`", ssh.destination)).because(error).remedy(format!(
             "`ssh {}` must work without questions: the host key must be known, and a key must be accepted (`ssh-add`)",
@@ -190,19 +195,19 @@ fn step(name: &str, ssh: &Ssh, words: &[&str], input: Vec<u8>, timeout: Duration
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The first line of a session; or how it ended, with its standard error.
-fn first_line(session: &mut Session) -> io::Result<String> {
+/// The first line of a command; or how it ended, with its standard error.
+fn first_line(command: &mut RemoteCommand) -> io::Result<String> {
     let mut said = Vec::new();
     let deadline = Instant::now() + STEP;
     loop {
         if let Some(end) = said.iter().position(|byte| *byte == b'\n') {
             return Ok(String::from_utf8_lossy(&said[..end]).into_owned());
         }
-        match session.read(deadline) {
+        match command.read(deadline) {
             Piece::Bytes(bytes) => said.extend(bytes),
             Piece::Deadline => return Err(io::Error::other(format!("it said nothing within {STEP:?}"))),
             Piece::Ended(ended) => {
-                let words = last(&mut session.stderr());
+                let words = last(&mut command.stderr());
                 return Err(io::Error::other(format!("it {}{words}", ended.phrase("ended"))));
             }
         }

@@ -48,7 +48,7 @@ impl Ssh {
     ///
     /// # Errors
     /// If `ssh` cannot be started here.
-    pub(crate) fn start(&self, words: &[&str]) -> Result<Session, LabError> {
+    pub(crate) fn start(&self, words: &[&str]) -> Result<RemoteCommand, LabError> {
         let quoted = shlex::try_join(words.iter().copied()).map_err(|error| {
             LabError::process(format!("cannot send the command to {}", self.destination)).because(error)
         })?;
@@ -57,7 +57,7 @@ impl Ssh {
         let child = child.map_err(|error| {
             LabError::process("cannot start `ssh`").because(error).remedy("install the client of OpenSSH")
         })?;
-        Ok(Session::new(child))
+        Ok(RemoteCommand::new(child))
     }
 
     /// Whether the shared connection exists.
@@ -100,7 +100,7 @@ impl Ssh {
 }
 
 /// A command that runs on a host.
-pub(crate) struct Session {
+pub(crate) struct RemoteCommand {
     stdin: Option<ChildStdin>,
     stderr: Option<Box<dyn Read + Send>>,
     output: Receiver<Output>,
@@ -112,7 +112,7 @@ enum Output {
     Ended(Ended),
 }
 
-impl Session {
+impl RemoteCommand {
     fn new(mut child: Child) -> Self {
         let stdin = child.stdin.take();
         let stderr = child.stderr.take().map(|stderr| Box::new(stderr) as Box<dyn Read + Send>);
@@ -149,7 +149,7 @@ fn ended(child: &mut Child) -> Ended {
     }
 }
 
-impl Stream for Session {
+impl Stream for RemoteCommand {
     fn read(&mut self, deadline: Instant) -> Piece {
         if let Some(end) = &self.end {
             return Piece::Ended(end.clone());
