@@ -2,34 +2,13 @@
 
 use wirelab_lab::internet::{no_labels, own_servers};
 use wirelab_lab::loopback::no_timeline;
-use wirelab_lab::{LabError, Role};
+use wirelab_lab::{Distance, LabError, Role};
 use wirelab_model::link::preset;
-use wirelab_model::nearest::did_you_mean;
 use wirelab_model::network::{Network, Servers};
 use wirelab_model::plan::{Job, Reach, Topology};
 
 use crate::INFO;
 use crate::inventory::{Host, HostRole, Inventory};
-
-/// The position of the server's host relative to the client's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Distance {
-    SameNode,
-    OtherNode,
-    SameZone,
-    OtherZone,
-}
-
-/// Placements by name, with the names of the emulated links that stand for them in the lab `netns`.
-const PLACEMENTS: [(&str, Distance); 7] = [
-    ("same-node", Distance::SameNode),
-    ("other-node", Distance::OtherNode),
-    ("lan", Distance::OtherNode),
-    ("same-zone", Distance::SameZone),
-    ("single-az", Distance::SameZone),
-    ("other-zone", Distance::OtherZone),
-    ("multi-az", Distance::OtherZone),
-];
 
 /// Whether hosts can be what a job asks for, whatever hosts they are.
 ///
@@ -45,12 +24,7 @@ fn distance(job: &Job) -> Result<Distance, LabError> {
     no_timeline(INFO.name, job)?;
     no_labels(INFO.name, job)?;
     let Topology { placement, link, network, offloads, .. } = &job.topology;
-    let found = PLACEMENTS.into_iter().find(|(name, _)| name == placement).map(|(_, distance)| distance);
-    let distance = found.ok_or_else(|| {
-        let names = PLACEMENTS.map(|(name, _)| name);
-        let meant = did_you_mean(placement, names);
-        unsupported(format!("has no placement `{placement}`{meant}; it has {}", names.join(", ")))
-    })?;
+    let distance = Distance::parse(INFO.name, placement)?;
     // A link without delay, rate and loss demands nothing, either.
     let is_plain =
         link.is_none_or(|link| preset(placement).is_some_and(|preset| preset.link == link) || link.is_wire());

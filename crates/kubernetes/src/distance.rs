@@ -2,80 +2,29 @@
 
 use std::fmt;
 
+pub(crate) use wirelab_lab::Distance;
 use wirelab_lab::LabError;
-use wirelab_model::nearest::did_you_mean;
 use wirelab_model::nodes::Labels;
 
-use crate::INFO;
-
-/// The position of a pod relative to the client's pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Distance {
-    /// On the same node.
-    SameNode,
-    /// On another node, in any zone.
-    OtherNode,
-    /// On another node of the same zone.
-    SameZone,
-    /// In another zone.
-    OtherZone,
+/// Whether pods at these two positions have this distance.
+pub(crate) fn holds(distance: Distance, one: &Spot, other: &Spot) -> bool {
+    let are_known = one.node.is_some() && other.node.is_some();
+    let have_zones = one.zone.is_some() && other.zone.is_some();
+    match distance {
+        Distance::SameNode => are_known && one.node == other.node,
+        Distance::OtherNode => are_known && one.node != other.node,
+        Distance::SameZone => are_known && one.node != other.node && have_zones && one.zone == other.zone,
+        Distance::OtherZone => have_zones && one.zone != other.zone,
+    }
 }
 
-/// Placements by name. Each except the first also has the name of the emulated link that stands for it in the lab
-/// `netns`.
-const PLACEMENTS: [(&str, Distance); 7] = [
-    ("same-node", Distance::SameNode),
-    ("other-node", Distance::OtherNode),
-    ("lan", Distance::OtherNode),
-    ("same-zone", Distance::SameZone),
-    ("single-az", Distance::SameZone),
-    ("other-zone", Distance::OtherZone),
-    ("multi-az", Distance::OtherZone),
-];
-
-impl Distance {
-    /// The distance of a placement.
-    ///
-    /// # Errors
-    /// If no placement has this name; the message lists all.
-    pub(crate) fn parse(placement: &str) -> Result<Self, LabError> {
-        if let Some((_, distance)) = PLACEMENTS.iter().find(|(name, _)| *name == placement) {
-            return Ok(*distance);
-        }
-        let names = PLACEMENTS.map(|(name, _)| name);
-        Err(LabError::unsupported(format!(
-            "the lab `{}` has no placement `{placement}`{}; it has {} (the last three as `lan`, `single-az` and `multi-az`, too)",
-            INFO.name,
-            did_you_mean(placement, names),
-            wirelab_model::network::PLACEMENTS.join(", ")
-        )))
-    }
-
-    /// The first name of the placement with this distance.
-    pub(crate) fn placement(self) -> &'static str {
-        PLACEMENTS.iter().find(|(_, of)| *of == self).map_or("", |(name, _)| name)
-    }
-
-    /// Whether pods at these two positions have this distance.
-    pub(crate) fn holds(self, one: &Spot, other: &Spot) -> bool {
-        let are_known = one.node.is_some() && other.node.is_some();
-        let have_zones = one.zone.is_some() && other.zone.is_some();
-        match self {
-            Self::SameNode => are_known && one.node == other.node,
-            Self::OtherNode => are_known && one.node != other.node,
-            Self::SameZone => are_known && one.node != other.node && have_zones && one.zone == other.zone,
-            Self::OtherZone => have_zones && one.zone != other.zone,
-        }
-    }
-
-    /// The prefix of the names of pods at this distance.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::SameNode => "near",
-            Self::OtherNode => "node",
-            Self::SameZone => "zone",
-            Self::OtherZone => "other",
-        }
+/// The prefix of the names of pods at this distance.
+pub(crate) const fn word(distance: Distance) -> &'static str {
+    match distance {
+        Distance::SameNode => "near",
+        Distance::OtherNode => "node",
+        Distance::SameZone => "zone",
+        Distance::OtherZone => "other",
     }
 }
 
@@ -113,7 +62,7 @@ pub(crate) fn proven<'a>(
     let spot = |name: &str| spot(name).unwrap_or(&unknown);
     for client in clients {
         for (server, place) in servers {
-            if !place.distance.holds(spot(client), spot(server)) {
+            if !holds(place.distance, spot(client), spot(server)) {
                 return Err(LabError::unsupported(format!(
                     "the pod {server} ({}) is not at the placement `{}`, seen from the pod {client} ({}), though their affinities say so",
                     spot(server),
@@ -139,7 +88,7 @@ mod tests {
         let spot = |node: &str, zone: Option<&str>| Spot { node: Some(node.to_owned()), zone: zone.map(str::to_owned) };
         let [a1, a2, b1, bare] = [spot("a1", Some("a")), spot("a2", Some("a")), spot("b1", Some("b")), spot("c", None)];
         let all = [Distance::SameNode, Distance::OtherNode, Distance::SameZone, Distance::OtherZone];
-        let which = |other: &Spot| all.map(|distance| distance.holds(&a1, other));
+        let which = |other: &Spot| all.map(|distance| holds(distance, &a1, other));
         assert_eq!(which(&a1), [true, false, false, false]);
         assert_eq!(which(&a2), [false, true, true, false]);
         assert_eq!(which(&b1), [false, true, false, true]);

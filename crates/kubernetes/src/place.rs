@@ -7,7 +7,7 @@ use wirelab_model::network::Network;
 use wirelab_model::plan::{Course, Job, OwnServers};
 use wirelab_model::timeline::Lifetimes;
 
-use crate::distance::{Distance, Place};
+use crate::distance::{Distance, Place, word};
 use crate::{INFO, names};
 use wirelab_lab::LabError;
 use wirelab_lab::internet::own_servers;
@@ -25,7 +25,7 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, LabError> {
         ))
         .remedy("use the lab `loopback` or `netns`"));
     }
-    let far = Distance::parse(&job.topology.placement)?;
+    let far = Distance::parse(INFO.name, &job.topology.placement)?;
     if job.topology.network == Network::Direct {
         return Err(LabError::unsupported(format!(
             "in the lab `{}` hosts are pods, joined by the cluster's network; set `network = \"overlay\"`, or leave it out",
@@ -75,7 +75,7 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, LabError> {
 
 /// Names a pod by its place, so that jobs with equal places share pods.
 fn named(place: Place, number: u32) -> (String, Place) {
-    let word = place.distance.word();
+    let word = word(place.distance);
     let name = match &place.nodes {
         None => format!("{word}-{number}"),
         Some(labels) => {

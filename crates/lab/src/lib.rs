@@ -9,6 +9,7 @@
 
 mod arena;
 mod deadline;
+mod distance;
 pub mod endpoints;
 mod error;
 pub mod fake;
@@ -41,6 +42,7 @@ pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
 pub use arena::{Addresses, Aftermath, Arena, Launch, PreparedLab, RemoteObserver};
+pub use distance::Distance;
 pub use error::LabError;
 pub use fake::Fake;
 pub use folder::Folder;
