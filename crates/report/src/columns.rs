@@ -36,18 +36,12 @@ pub(crate) fn is_throughput(metric: &Metric) -> bool {
 
 /// Processor time, user and system together, for one request on one side.
 pub(crate) fn is_cpu_per_request(metric: &Metric, side: Side) -> bool {
-    metric.side == side
-        && metric.unit == Unit::Nanoseconds
-        && metric.name.contains("cpu")
-        && metric.name.contains("per_request")
+    metric.side == side && matches!(metric.name, "cpu_client_per_request" | "cpu_server_per_request")
 }
 
 /// The largest resident memory on one side.
 pub(crate) fn is_peak_memory(metric: &Metric, side: Side) -> bool {
-    metric.side == side
-        && metric.unit == Unit::Bytes
-        && (metric.name.contains("memory") || metric.name.contains("rss"))
-        && (metric.name.contains("peak") || metric.name.contains("max"))
+    metric.side == side && matches!(metric.name, "memory_client_peak" | "memory_server_peak")
 }
 
 /// Whether the metric is a waiting time, so that `faster` and `slower` are the right words.
