@@ -18,7 +18,29 @@ use crate::place::run_folder;
 /// Compares two runs.
 pub fn compare(args: &CompareArgs) -> Result {
     let folders = [folder(&args.first)?, folder(&args.second)?];
-    if is_same(&folders) {
+    let failed = with_sides(&folders, args, |sides| {
+        match args.json {
+            true => print_document(&between_json(sides))?,
+            false => print(&between_terminal(sides, width()))?,
+        }
+        Ok(failed_changes(sides, args.fail_on.contains(&FailOn::Inconclusive)))
+    })?;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::unmet(format!("the second run does not meet what is required of it.\n{}", failed.join("\n"))))
+}
+
+/// The comparison of two run folders as text, with the metrics that both studies compare.
+pub fn text(folders: [PathBuf; 2], width: usize) -> Result<String> {
+    let [first, second] = folders.clone();
+    let args = CompareArgs { first, second, metrics: Vec::new(), margin: None, fail_on: Vec::new(), json: false };
+    with_sides(&folders, &args, |sides| Ok(between_terminal(sides, width)))
+}
+
+/// Compares the runs of two folders.
+fn with_sides<T>(folders: &[PathBuf; 2], args: &CompareArgs, then: impl FnOnce(&Sides) -> Result<T>) -> Result<T> {
+    if is_same(folders) {
         return Err(Failure::input(format!(
             "both runs are {}; name two runs (`wirelab history` lists those of a folder)",
             folders[0].display()
@@ -43,23 +65,14 @@ pub fn compare(args: &CompareArgs) -> Result {
     let of_run = |run| OfRun { plan: &Run::manifest(run).plan, records: run.trials() };
     let between = between([of_run(one), of_run(other)], &wanted, &known);
     let names = folders.each_ref().map(|folder| name(folder));
-    let sides = Sides {
+    then(&Sides {
         names: [&names[0], &names[1]],
         manifests: [one.manifest(), other.manifest()],
         ended: [has_ended(one), has_ended(other)],
         between: &between,
         metrics: &known,
         margin,
-    };
-    match args.json {
-        true => print_document(&between_json(&sides))?,
-        false => print(&between_terminal(&sides, width()))?,
-    }
-    let failed = failed_changes(&sides, args.fail_on.contains(&FailOn::Inconclusive));
-    if failed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::unmet(format!("the second run does not meet what is required of it.\n{}", failed.join("\n"))))
+    })
 }
 
 fn folder(named: &Path) -> Result<PathBuf> {

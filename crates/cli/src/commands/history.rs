@@ -26,6 +26,27 @@ const FACTS: [&str; 9] =
 
 /// Prints the history of a metric.
 pub fn history(args: &HistoryArgs) -> Result {
+    with_history(args, |history| match if args.json { HistoryFormat::Json } else { args.format } {
+        HistoryFormat::Terminal => print(&history_terminal(history, width())),
+        HistoryFormat::Csv => print_document(&history_csv(history)),
+        HistoryFormat::Json => print_document(&history_json(history)),
+    })?
+}
+
+/// The history of a metric over the runs of a study as text, for all cells.
+pub fn text(folder: &Path, study: &str, metric: Option<&str>, width: usize) -> Result<String> {
+    let args = HistoryArgs {
+        folder: folder.to_owned(),
+        metric: metric.map(str::to_owned),
+        cells: Vec::new(),
+        study: Some(study.to_owned()),
+        format: HistoryFormat::Terminal,
+        json: false,
+    };
+    with_history(&args, |history| history_terminal(history, width))
+}
+
+fn with_history<T>(args: &HistoryArgs, then: impl FnOnce(&History) -> T) -> Result<T> {
     let all = runs(&args.folder)?;
     let study = study(args, &all)?;
     let runs: Vec<_> = all.into_iter().filter(|(_, run)| run.manifest().study.name == study).collect();
@@ -47,12 +68,7 @@ pub fn history(args: &HistoryArgs) -> Result {
         return Err(Failure::input(format!("no run of `{study}` has measured `{}` in every trial", metric.name)));
     }
     let runs = described(&runs);
-    let history = History { study: &study, metric, runs: &runs, series: &series };
-    match if args.json { HistoryFormat::Json } else { args.format } {
-        HistoryFormat::Terminal => print(&history_terminal(&history, width())),
-        HistoryFormat::Csv => print_document(&history_csv(&history)),
-        HistoryFormat::Json => print_document(&history_json(&history)),
-    }
+    Ok(then(&History { study: &study, metric, runs: &runs, series: &series }))
 }
 
 /// The runs of a folder in the order of time, with their names. A folder that is damaged is named and skipped.
