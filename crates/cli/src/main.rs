@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::report(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::History(args) => commands::history::history(&args),
+        Command::Serve(args) => commands::serve::serve(&args),
         Command::Archive(args) => commands::archive::archive(&args),
         Command::Logs(args) => commands::logs::logs(&args),
         Command::Analyze(args) => commands::analyze::analyze(&args),

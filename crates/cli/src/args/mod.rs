@@ -17,6 +17,7 @@ mod probe;
 mod report;
 mod requests;
 mod run;
+mod serve;
 mod studies;
 
 use clap::{Arg, Args, Parser, Subcommand};
@@ -38,6 +39,7 @@ pub use probe::ProbeArgs;
 pub use report::{Format, ReportArgs};
 pub use requests::{MixArgs, RequestArgs};
 pub use run::{ResumeArgs, RunArgs};
+pub use serve::ServeArgs;
 pub use studies::{StudiesArgs, StudiesCommand};
 
 /// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and their transports side by side,
@@ -79,6 +81,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show a metric over the runs of a folder, with change points
     History(HistoryArgs),
+    /// Show the runs of a folder in a browser: reports, live progress, comparisons, histories
+    Serve(ServeArgs),
     /// Keep a finished run as a small folder, from which its report can be computed again
     Archive(ArchiveArgs),
     /// Show what wirelab and the processes of a run logged, in the order of time

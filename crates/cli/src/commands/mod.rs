@@ -19,6 +19,7 @@ pub mod reference;
 pub mod report;
 pub mod run;
 mod sensitivity;
+pub mod serve;
 pub mod studies;
 
 use wirelab_model::warning::Warning;

@@ -1,0 +1,180 @@
+//! The run folders below a folder, as the web page shows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::outcome::Outcome;
+use wirelab_model::plan::Cell;
+use wirelab_run::Run;
+use wirelab_run::store::folder::Folder;
+use wirelab_serve::{Entry, Format, Library, LibraryError, Progress, State};
+
+use crate::args;
+use crate::commands::{compare, history, report};
+use crate::failure::Failure;
+
+/// The number of failures that the page of a run shows.
+const FAILURES: usize = 5;
+
+/// Columns of texts.
+const WIDTH: usize = 120;
+
+/// The runs of a folder. A run is read again only if its files changed.
+pub(super) struct RunFolders {
+    folder: PathBuf,
+    known: Mutex<BTreeMap<String, Known>>,
+}
+
+#[derive(Clone)]
+struct Known {
+    mark: Mark,
+    entry: Entry,
+}
+
+/// What changes with a run: the length and the time of its journal, and whether a process works on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    journal: Option<(u64, SystemTime)>,
+    is_running: bool,
+}
+
+impl RunFolders {
+    /// # Errors
+    /// If this is no folder.
+    pub(super) fn of(folder: &Path) -> Result<Self, Failure> {
+        if !folder.is_dir() {
+            return Err(Failure::input(format!(
+                "{} is no folder. Name the folder that contains run folders, or start with `wirelab run quick`",
+                folder.display()
+            )));
+        }
+        Ok(Self { folder: folder.to_owned(), known: Mutex::default() })
+    }
+
+    /// The names of all run folders. Names that are no text are left out: no address can have them.
+    fn names(&self) -> Result<BTreeSet<String>, LibraryError> {
+        let entries = std::fs::read_dir(&self.folder).map_err(|error| {
+            LibraryError::Failed(format!("the folder {} cannot be read: {error}", self.folder.display()))
+        })?;
+        let runs = entries.flatten().filter(|entry| entry.path().join("manifest.json").is_file());
+        Ok(runs.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    }
+
+    /// The folder of a run. Only names that the folder lists are accepted, so no name leads out of it.
+    fn path(&self, run: &str) -> Result<PathBuf, LibraryError> {
+        match self.names()?.contains(run) {
+            true => Ok(self.folder.join(run)),
+            false => Err(LibraryError::NoRun(run.to_owned())),
+        }
+    }
+
+    /// The entry of a run, read again if its files changed.
+    fn entry(&self, name: &str) -> Entry {
+        let path = self.folder.join(name);
+        let mark = mark(&path);
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(name).filter(|found| found.mark == mark) {
+            return found.entry.clone();
+        }
+        let entry = read(name, &path, mark.is_running);
+        known().insert(name.to_owned(), Known { mark, entry: entry.clone() });
+        entry
+    }
+}
+
+fn mark(path: &Path) -> Mark {
+    let folder = Folder::at(path);
+    let journal = [folder.journal(), folder.packed_journal()].into_iter().find_map(|journal| {
+        let facts = std::fs::metadata(journal).ok()?;
+        Some((facts.len(), facts.modified().ok()?))
+    });
+    // Without the right to read the lock, no process of this user works on the run.
+    Mark { journal, is_running: folder.is_locked().unwrap_or(false) }
+}
+
+fn read(name: &str, path: &Path, is_running: bool) -> Entry {
+    let run = match Run::open(path) {
+        Ok(run) => run,
+        Err(error) => return unreadable(name, &error.to_string()),
+    };
+    let manifest = run.manifest();
+    Entry {
+        name: name.to_owned(),
+        study: manifest.study.name.clone(),
+        title: manifest.study.title.clone(),
+        created: manifest.created.clone(),
+        lab: manifest.lab.clone(),
+        machine: manifest.environment.cpu.clone(),
+        progress: progress(&run, is_running),
+    }
+}
+
+fn unreadable(name: &str, why: &str) -> Entry {
+    let progress = Progress { state: State::Unreadable(why.to_owned()), ..Progress::default() };
+    let [study, title, created, lab, machine] = [const { String::new() }; 5];
+    Entry { name: name.to_owned(), study, title, created, lab, machine, progress }
+}
+
+fn progress(run: &Run, is_running: bool) -> Progress {
+    let trials = run.trials();
+    let cells = &run.manifest().plan.cells;
+    let failure = |record: &TrialRecord| match &record.outcome {
+        Outcome::Failed { blame, reason } => {
+            let label = cells.get(record.trial.cell).map(Cell::label).unwrap_or_default();
+            Some(format!("trial {} ({label}), {blame}: {reason}", record.trial.number))
+        }
+        Outcome::Ok | Outcome::Unsupported { .. } => None,
+    };
+    let failures: Vec<_> = trials.iter().rev().filter_map(failure).collect();
+    Progress {
+        state: match (is_running, report::has_ended(run)) {
+            (true, _) => State::Running,
+            (false, true) => State::Ended,
+            (false, false) => State::Stopped,
+        },
+        blocks: trials.iter().map(|record| record.trial.block + 1).max().unwrap_or_default(),
+        trials: trials.len(),
+        failed: failures.len(),
+        failures: failures.into_iter().take(FAILURES).collect(),
+    }
+}
+
+/// A failure of a command, as the page shows it.
+fn refused(failure: &Failure) -> LibraryError {
+    LibraryError::Refused(failure.to_string())
+}
+
+impl Library for RunFolders {
+    fn runs(&self) -> Result<Vec<Entry>, LibraryError> {
+        let mut entries: Vec<_> = self.names()?.iter().map(|name| self.entry(name)).collect();
+        // RFC 3339 in UTC sorts as text; the names tell runs of the same moment apart.
+        entries.sort_by(|one, other| (&other.created, &other.name).cmp(&(&one.created, &one.name)));
+        Ok(entries)
+    }
+
+    fn progress(&self, run: &str) -> Result<Progress, LibraryError> {
+        self.path(run)?;
+        Ok(self.entry(run).progress)
+    }
+
+    fn report(&self, run: &str, format: Format) -> Result<String, LibraryError> {
+        let format = match format {
+            Format::Html => args::Format::Html,
+            Format::Csv => args::Format::Csv,
+            Format::Json => args::Format::Json,
+            Format::Markdown => args::Format::Markdown,
+        };
+        report::render(&self.path(run)?, format).map_err(|failure| refused(&failure))
+    }
+
+    fn compare(&self, [first, second]: [&str; 2]) -> Result<String, LibraryError> {
+        compare::text([self.path(first)?, self.path(second)?], WIDTH).map_err(|failure| refused(&failure))
+    }
+
+    fn history(&self, study: &str, metric: Option<&str>) -> Result<String, LibraryError> {
+        history::text(&self.folder, study, metric, WIDTH).map_err(|failure| refused(&failure))
+    }
+}
