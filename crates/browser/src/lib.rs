@@ -28,7 +28,7 @@ mod running;
 mod session;
 mod timeline;
 mod trust;
-mod wire;
+pub mod wire;
 
 pub use browser::{Browser, NotInstalled};
 pub use load::{HostUse, Load};

@@ -4,6 +4,7 @@
 pub mod browsers;
 pub mod cluster;
 mod command;
+pub mod devtools;
 mod foreign;
 pub mod har;
 pub mod installed;

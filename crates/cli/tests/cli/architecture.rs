@@ -100,7 +100,8 @@ fn the_statistics_know_no_protocol() {
 
 #[test]
 fn nothing_but_the_command_line_prints_or_exits() {
-    let silent = ["contract", "model", "pages", "plan", "stats", "report", "run", "observe", "suite", "browser"];
+    let silent =
+        ["contract", "model", "pages", "plan", "stats", "report", "run", "observe", "serve", "suite", "browser"];
     let words = ["println!", "eprintln!", "print!(", "process::exit", "stdout()"];
     assert_absent(&silent, &words, "only cli prints or exits");
     let macros = ["println!", "eprintln!", "print!(", "process::exit"];

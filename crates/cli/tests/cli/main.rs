@@ -30,5 +30,6 @@ mod probe;
 mod reference;
 mod report_in_browsers;
 mod requests;
+mod serve;
 mod terminal;
 mod turned_away;

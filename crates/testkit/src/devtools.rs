@@ -1,0 +1,113 @@
+//! A page in a headless Chromium that a test controls by the Chrome DevTools Protocol.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use wirelab_browser::Browser;
+use wirelab_browser::wire::Wire;
+
+use crate::eventually;
+
+/// Time-out of a command. A busy machine may take long to start a page.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A page; its browser is killed when the page is dropped.
+#[derive(Debug)]
+pub struct Page {
+    browser: Child,
+    wire: Wire,
+    session: Value,
+    _profile: TempDir,
+}
+
+impl Page {
+    /// Starts a browser and opens an address. Use [`crate::browsers::is_here`] before.
+    pub fn open(address: &str) -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let browser = Command::new(Browser::Chromium.find().unwrap())
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"])
+            .args(["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "--window-size=1280,800"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .env("HOME", profile.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let file = profile.path().join("DevToolsActivePort");
+        let mut found = None;
+        eventually("the browser listens", || {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            found = text.split_once('\n').map(|(port, path)| (port.parse().unwrap(), path.trim().to_owned()));
+            found.is_some()
+        });
+        let (port, path) = found.unwrap();
+        let wire = Wire::connect("127.0.0.1", port, &path, Arc::default()).unwrap();
+        let mut page = Self { browser, wire, session: Value::Null, _profile: profile };
+        let target = page.call("Target.createTarget", &json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        page.session = page.call("Target.attachToTarget", &attach)["sessionId"].take();
+        page.go(address);
+        page
+    }
+
+    /// Opens another address in the same page.
+    pub fn go(&mut self, address: &str) {
+        self.call("Page.navigate", &json!({ "url": address }));
+    }
+
+    /// The value of a JavaScript expression, or what its promise gives.
+    pub fn eval(&mut self, expression: &str) -> Value {
+        let wanted = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        self.call("Runtime.evaluate", &wanted)["result"]["value"].take()
+    }
+
+    /// Waits until a JavaScript expression is true.
+    #[track_caller]
+    pub fn until(&mut self, expression: &str) {
+        eventually(expression, || self.eval(expression) == true);
+    }
+
+    /// Presses a key, by its name in UI Events: `Tab` or `Enter`.
+    pub fn press(&mut self, key: &str) {
+        let (text, code) = match key {
+            "Tab" => ("", 9),
+            "Enter" => ("\r", 13),
+            other => panic!("the key {other} is not known here"),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({ "type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code });
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Names of the roles of controls that a screen reader could not name.
+    pub fn controls_without_name(&mut self) -> Vec<String> {
+        let tree = self.call("Accessibility.getFullAXTree", &json!({}));
+        let is_control =
+            |role: &str| ["link", "button", "radio", "checkbox", "searchbox", "textbox", "combobox"].contains(&role);
+        let nodes = tree["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] != true);
+        let controls = nodes.filter(|node| node["role"]["value"].as_str().is_some_and(is_control));
+        let nameless = controls.filter(|node| node["name"]["value"].as_str().unwrap_or_default().is_empty());
+        nameless.map(|node| node["role"]["value"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    fn call(&mut self, method: &str, params: &Value) -> Value {
+        let mut command = json!({ "method": method, "params": params });
+        if self.session.is_string() {
+            command["sessionId"] = self.session.clone();
+        }
+        self.wire.call(command, Instant::now() + TIMEOUT).unwrap_or_else(|error| panic!("{method}: {error:?}"))
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.browser.kill();
+        let _ = self.browser.wait();
+    }
+}
