@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration audit bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
@@ -31,7 +31,7 @@ build:
 check: lint ## formatting, lints and unit tests: the inner loop of development
 	$(CARGO) test --config tests/unoptimised.toml --release --locked --workspace --lib --bins
 
-test: setup lint unit ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
+test: setup lint unit python ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
 setup:
 	@echo "== what the tests need"
@@ -56,6 +56,9 @@ prose: ## check the wording of all pages against the rules in tests/prose (secon
 unit:
 	@tests/audit/test_audit.py --quiet
 	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --release --locked
+
+python: ## test the Python package against the built program (installs its requirements into the user's cache)
+	@WIRELAB="$(abspath $(WIRELAB))" tests/python.sh
 
 # Only where Kubernetes has been built (test-cluster); unit asks.
 on-cluster: image

