@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import gzip
+import hashlib
+import io
 import json
 import os
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from wirelab import journal
 from wirelab.program import WirelabError, call
 
 if TYPE_CHECKING:
     from wirelab.report import Cell, WirelabReportVersion1
 
 Frames = Literal["pandas", "polars"]
+
+
+class DamagedWarning(UserWarning):
+    """A record or a file of a run is damaged, repeated or absent, and was left out."""
 
 
 def open(folder: str | os.PathLike[str], *, frames: Frames = "pandas") -> Run:
@@ -99,12 +106,15 @@ class Run:
     def samples(self) -> Any:
         """Single requests of all completed trials, one row each, with the levels of their cell.
 
-        A factor called like a column of the samples, such as `connection`, is in `connection_level`.
+        A factor called like a column of the samples, such as `connection`, is in `connection_level`. Trials that the
+        report leaves out are left out here. A damaged or absent file is left out with a `DamagedWarning`.
         """
-        kept = [trial for trial in self._trials() if (self.folder / trial["results"]).suffix == ".parquet"]
-        parts = [self._samples_of(trial) for trial in kept if (self.folder / trial["results"]).is_file()]
+        if journal.is_packed(self.folder):
+            raise WirelabError(f"{self.folder} has no samples: it is an archive")
+        recorded = [trial for trial in self._trials() if (trial.get("results") or "").endswith(".parquet")]
+        parts = [part for part in map(self._samples_of, recorded) if part is not None]
         if not parts:
-            raise WirelabError(f"{self.folder} has no samples: it is an archive, or its trials recorded histograms")
+            raise WirelabError(f"{self.folder} has no samples: no completed trial recorded single requests")
         library = self._library()
         return library.concat(parts) if self.frames == "polars" else library.concat(parts, ignore_index=True)
 
@@ -137,24 +147,34 @@ class Run:
         return axes
 
     def _trials(self) -> list[dict[str, Any]]:
-        packed = self.folder / "journal.jsonl.gz"
-        if packed.is_file():
-            journal = gzip.decompress(packed.read_bytes())
-        else:
-            journal = (self.folder / "journal.jsonl").read_bytes()
-        # A kill may cut off the last line.
-        whole = [line for line in journal.splitlines(keepends=True) if line.endswith(b"\n")]
-        entries = (json.loads(line) for line in whole)
-        return [entry for entry in entries if entry["entry"] == "trial" and entry["outcome"] == "ok"]
+        """The successful trials."""
+        contents = journal.read(self.folder)
+        for what, lines in ("damaged", contents.damaged_lines), ("repeated", contents.repeated_lines):
+            if lines:
+                self._warn(f"{what} lines of the journal are left out: {lines}")
+        plan = json.loads((self.folder / "manifest.json").read_bytes())["plan"]
+        links = [cell["job"].get("link") for cell in plan["cells"]]
+        return [trial for trial in journal.trials(contents.entries, links) if trial["outcome"] == "ok"]
 
     def _samples_of(self, trial: dict[str, Any]) -> Any:
+        """The samples of a trial with its levels; `None` if their file is damaged or absent."""
         library = self._library()
-        frame = library.read_parquet(self.folder / trial["results"])
+        # Only files of the run itself, whatever path the journal contains.
+        path = self.folder / "samples" / Path(trial["results"]).name
+        if path.is_symlink() or not path.is_file():
+            return self._warn(f"{trial['results']} is no file of the run, and is left out")
+        content = path.read_bytes()
+        if trial.get("results_sha256") not in (None, hashlib.sha256(content).hexdigest()):
+            return self._warn(f"{trial['results']} is damaged, and is left out")
+        frame = library.read_parquet(io.BytesIO(content))
         levels = _levels(self.report["cells"][trial["cell"]])
         facts = {f"{key}_level" if key in frame.columns else key: value for key, value in levels.items()}
         if self.frames == "polars":
             return frame.with_columns(**{key: library.lit(value) for key, value in facts.items()})
         return frame.assign(**facts)
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{self.folder}: {what}", DamagedWarning, stacklevel=4)
 
     def _frame(self, rows: Any) -> Any:
         library = self._library()
