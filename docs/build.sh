@@ -18,9 +18,9 @@ fi
 # The pages keep their places, so that links between them stay right; files that pages link to are copied too.
 rm -rf "$site/src" "$site/book"
 mkdir -p "$site/src" "$site/gallery"
-find README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs contract studies endpoints tests/browsertime \
+find README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs contract studies endpoints python tests/browsertime \
   \( -name node_modules -o -name __pycache__ -o -name target \) -prune -o \
-  -type f \( -name '*.md' -o -name '*.svg' -o -name '*.toml' -o -name '*.json' -o -name '*.jsonl' -o -name '*.csv' -o -name '*.proto' -o -name 'LICENSE-*' \) \
+  -type f \( -name '*.md' -o -name '*.svg' -o -name '*.toml' -o -name '*.json' -o -name '*.jsonl' -o -name '*.csv' -o -name '*.ipynb' -o -name '*.proto' -o -name 'LICENSE-*' \) \
   -exec cp --parents {} "$site/src" \;
 cp docs/book.toml "$site/book.toml"
 

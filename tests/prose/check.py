@@ -17,7 +17,7 @@ import rules
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = ROOT / "docs/glossary.md"
-PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "contract", "docs", "endpoints", "studies", "tests"]
+PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "contract", "docs", "endpoints", "python", "studies", "tests"]
 CODE = ["crates", "endpoints"]
 OMITTED = {"node_modules", "target", "__pycache__"}  # not ours
 OMITTED |= {"results"}  # reports of archived runs, with lines as long as the names of cells
