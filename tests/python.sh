@@ -14,6 +14,7 @@ if ! [ -e "$environment/complete" ]; then
   "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
   touch "$environment/complete"
 fi
+"$environment/bin/mypy" --cache-dir /dev/null
 # The tests use the wheel as a user gets it. Python imports from a wheel without unpacking it.
 wheel=$(mktemp -d)
 trap 'rm -rf "$wheel"' EXIT

@@ -7,6 +7,12 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 Number: TypeAlias = float | None
 
 
+TwoNumbers: TypeAlias = tuple[float, float]
+
+
+ValueOfTrial: TypeAlias = tuple[int, float]
+
+
 class Interval1(TypedDict):
     low: float
     high: float
@@ -53,6 +59,10 @@ class Metric(TypedDict):
 class Estimates(TypedDict):
     median: float
     interval: Interval
+    quartiles: TwoNumbers
+    range: TwoNumbers
+    values: list[ValueOfTrial]
+    outliers: list[int]
 
 
 class ByRequestItem(TypedDict):
@@ -83,6 +93,7 @@ class Comparison(TypedDict):
     baseline: int
     aa: bool
     metric: str
+    exploratory: NotRequired[bool]
     blocks: int
     ratio: Number
     interval: Interval
@@ -96,6 +107,7 @@ class Claim(TypedDict):
     id: str
     text: str
     verdict: Literal['holds', 'does_not_hold', 'cannot_tell', 'not_tested']
+    effects: list[dict[str, Any]]
     untested: str | None
 
 

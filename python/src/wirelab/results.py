@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import os
@@ -47,7 +48,7 @@ class Run:
     @cached_property
     def report(self) -> WirelabReportVersion1:
         """The report, as `wirelab report --format json` prints it."""
-        report = json.loads(call("report", str(self.folder), "--format", "json"))
+        report: WirelabReportVersion1 = json.loads(call("report", str(self.folder), "--format", "json"))
         if report["schema_version"] != 1:
             raise WirelabError(f"the report has version {report['schema_version']} of the schema; this package knows 1")
         return report
@@ -184,13 +185,9 @@ class Run:
 
     def _library(self) -> Any:
         try:
-            if self.frames == "polars":
-                import polars as library
-            else:
-                import pandas as library
+            return importlib.import_module(self.frames)
         except ImportError as error:
             raise WirelabError(f"data frames need {self.frames}: pip install 'wirelab[{self.frames}]'") from error
-        return library
 
 
 def _levels(cell: Cell) -> dict[str, Any]:
