@@ -38,10 +38,18 @@ def test_the_cells_are_those_of_the_csv_report(run):
     found = {
         (row["protocol"], row["payload"], row["connection"], row["is_twin"], row["metric"]): row["median"]
         for row in rows(run.cells())
+        if row["blocks"] > 0
     }
     assert found.keys() == expected.keys()
     for key, median in found.items():
         assert math.isclose(median, float(expected[key]), rel_tol=1e-9), key
+
+
+def test_a_metric_without_a_median_has_its_reason(run):
+    expected = [why for cell in run.report["cells"] for why in cell["not_measured"].values()]
+    found = [row for row in rows(run.cells()) if row["blocks"] == 0]
+    assert expected and [row["reason"] for row in found] == expected
+    assert all(row["median"] is None or math.isnan(row["median"]) for row in found)
 
 
 def test_a_comparison_has_its_verdict_and_marks_the_baseline_against_itself(run):

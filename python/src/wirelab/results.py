@@ -58,20 +58,20 @@ class Run:
         return call("report", str(self.folder)).strip().split("\n\n")[0]
 
     def cells(self) -> Any:
-        """Median and interval of each measured metric, one row for each cell and metric."""
+        """Median and interval of each metric, one row for each cell and metric.
+
+        A metric without a median has a `reason`: it was not measured, or not in every trial, or it was infinite.
+        """
         units = {metric["name"]: metric["unit"] for metric in self.report["metrics"]}
-        return self._frame(
-            {
-                **_levels(cell),
-                "metric": name,
-                "unit": units[name],
-                "median": estimate["median"],
-                **_interval(estimate["interval"]),
-                "blocks": len(estimate["values"]),
-            }
-            for cell in self.report["cells"]
-            for name, estimate in cell["estimates"].items()
-        )
+        rows: list[dict[str, Any]] = []
+        for cell in self.report["cells"]:
+            for name, estimate in cell["estimates"].items():
+                facts = {"median": estimate["median"], **_interval(estimate["interval"]), "blocks": len(estimate["values"])}
+                rows.append({**_levels(cell), "metric": name, "unit": units.get(name), **facts, "reason": None})
+            for name, why in cell["not_measured"].items():
+                facts = {"median": None, **_interval(None), "blocks": 0}
+                rows.append({**_levels(cell), "metric": name, "unit": units.get(name), **facts, "reason": why})
+        return self._frame(rows)
 
     def comparisons(self) -> Any:
         """Each cell against its baseline, one row for each metric. `is_aa` marks a baseline against itself."""
