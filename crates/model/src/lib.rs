@@ -40,6 +40,7 @@ pub mod units;
 pub mod usage;
 pub mod violation;
 pub mod visible;
+pub mod warm_up;
 pub mod warning;
 
 pub use wirelab_contract::{

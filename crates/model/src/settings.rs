@@ -27,6 +27,7 @@ use crate::protocol::Protocol;
 use crate::queue::Queue;
 use crate::spec::{Arrivals, Congestion, Recording, Resumption};
 use crate::units::{BitRate, Frequency, Share, Size, Span};
+use crate::warm_up::WarmUp;
 
 const DAY: Span = Span::from_secs(86_400);
 const LARGEST: Size = Size(1 << 30);
@@ -196,8 +197,9 @@ pub struct Settings {
     requests: u64 where range = 1..=1_000_000_000;
     /// Length of a trial's measured window. Either this or `requests`.
     duration: Span where range = Span::from_millis(1)..=DAY;
-    /// Number of warm-up requests before the measured window, on the same schedule, not recorded.
-    warm_up: u64 = (0) where range = 0..=1_000_000_000;
+    /// The warm-up before the measured window, on the same schedule, not recorded: a number of requests, or a time such
+    /// as `"300 ms"`. Choose a time where a system needs one to settle, because a fast cell sends many requests in it.
+    warm_up: WarmUp = (WarmUp::Requests(0));
     /// TLS session resumption policy for new connections: `none`, `resume` or `zero_rtt`.
     resumption: Resumption = (Resumption::None) where excludes = &[Part::Page], harmless = Resumption::None;
     /// Form of the records: `samples` (one per request) or `histograms`. Default: `histograms` if the plan expects more

@@ -89,7 +89,15 @@ fn start(cell: &Cell, earlier: &[EarlierTrial]) -> (u64, usize) {
         let costs: Vec<u64> = like.map(|trial| trial.took_ns.saturating_sub(trial.window_ns)).collect();
         Some((median(&costs)?, costs.len()))
     });
-    found.unwrap_or((ASSUMED.nanos(), 0))
+    found.unwrap_or_else(|| (ASSUMED.nanos() + warm_up_time(&cell.job), 0))
+}
+
+/// The time of a warm-up by time; warm-ups by requests are short, and part of [`ASSUMED`].
+const fn warm_up_time(job: &Job) -> u64 {
+    match job.load.warm_up {
+        Some(Extent::DurationNs(nanos)) => nanos,
+        Some(Extent::Requests(_)) | None => 0,
+    }
 }
 
 /// The length of the window in nanoseconds; `None` if it ends with its last request, and no earlier trial shows when.
@@ -170,6 +178,8 @@ mod tests {
         // A quarter of the time is a third of the trials of the plan, but two references allow two trials in a block.
         assert_eq!(expected(&plan, [Share(0.0), Share(0.25)], &[]).least, Span::from_secs(60));
         assert_eq!(expected(&plan, [Share(0.0), Share(0.5)], &[]).least, Span::from_secs(75));
+        let warmed = of("duration = \"1 s\"\nwarm_up = \"500 ms\"", "min = 10\nmax = 20");
+        assert_eq!(expected(&warmed, [Share(0.0); 2], &[]).least, Span::from_secs(60));
         let short = of("duration = \"1 s\"", "min = 10\nmax = 20\nbudget = \"1 min\"");
         let found = expected(&short, [Share(0.0); 2], &[]);
         assert_eq!((found.most, found.trials), (Span::from_secs(63), [30, 42]));

@@ -94,7 +94,7 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
             connections: connections(settings, protocol),
             schedule,
             extent,
-            warm_up: Some(settings.warm_up()).filter(|requests| *requests > 0).map(Extent::Requests),
+            warm_up: settings.warm_up().extent(),
             // Without TLS there is no session to resume.
             resumption: if protocol.is_secure() { settings.resumption() } else { Resumption::None },
             timeouts: Timeouts {

@@ -10,6 +10,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::requirement::Statement;
 use wirelab_model::spec::Arrivals;
 use wirelab_model::units::{Frequency, Span};
+use wirelab_model::warm_up::WarmUp;
 
 use super::{MixArgs, RequestArgs, ShowArgs};
 
@@ -62,9 +63,9 @@ pub struct LoadArgs {
     /// Duration of the load, for example 10s; default: 10 s
     #[arg(long, short)]
     pub duration: Option<Span>,
-    /// Number of warm-up requests, which are not measured
-    #[arg(long, value_name = "REQUESTS", default_value_t = 0)]
-    pub warm_up: u64,
+    /// The warm-up, which is not measured: a number of requests, or a time such as 300ms
+    #[arg(long, value_name = "REQUESTS|TIME", default_value_t = WarmUp::Requests(0))]
+    pub warm_up: WarmUp,
     /// Send requests at this rate without waiting for responses (open loop), for example 500/s
     #[arg(long, short)]
     pub rate: Option<Frequency>,

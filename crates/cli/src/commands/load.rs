@@ -268,7 +268,7 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
         Some(count) => Extent::Requests(count),
         None => Extent::DurationNs(args.duration.unwrap_or(DEFAULT_DURATION).nanos()),
     };
-    spec.warm_up = (args.warm_up > 0).then_some(Extent::Requests(args.warm_up));
+    spec.warm_up = args.warm_up.extent();
     spec.resumption = match args.resumption {
         ResumptionArg::None => Resumption::None,
         ResumptionArg::Resume => Resumption::Resume,

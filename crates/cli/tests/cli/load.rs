@@ -74,6 +74,17 @@ fn every_protocol_sends_exactly_as_many_requests_as_asked_and_the_histograms_hol
 }
 
 #[test]
+fn a_warm_up_by_time_sends_requests_that_are_not_recorded() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2));
+    let url = url(Protocol::H2, server.port, "/bytes/1000");
+    let found = json(&load(&place, Protocol::H2, &url, &["-n", "5", "--warm-up", "100ms", "--json"]).with_status(0));
+    assert_eq!(found["requests"], 5);
+    let answered = server.stop();
+    assert!(answered > 5 + 1, "the server answered {answered} requests, none of them in a warm-up");
+}
+
+#[test]
 fn an_open_loop_sends_the_arrivals_of_its_seed_whatever_the_server_does() {
     let place = Place::new();
     let server = Builtin::start(&place, serve(Protocol::H2c));
@@ -341,7 +352,7 @@ fn a_missing_page_and_a_redirect_are_not_measured() {
     }
     let server = Hostile::plain(Conduct::redirect());
     let url = url(Protocol::H1c, server.port, "/");
-    let said = load(&place, Protocol::H1c, &url, &["-n", "50"]).with_status(1);
+    let said = load(&place, Protocol::H1c, &url, &["-n", "50"]).with_status(2);
     said.complains(&[&url, "302", "https://elsewhere.example/page", "not followed"]);
     assert_eq!(server.heads().len(), 1);
 }
@@ -355,7 +366,7 @@ fn redirects_are_followed_if_asked_for_and_shown() {
     let first = Hostile::plain(Conduct::Answer(to(&url(Protocol::H1c, last.port, "/a"))));
     let url = url(Protocol::H1c, first.port, "/");
     let follow = |more: &[&str]| load(&place, Protocol::H1c, &url, &[&["-n", "3", "--json"], more].concat());
-    let refused = follow(&["--follow", "2", "-H", "authorization: Bearer 1"]).with_status(1);
+    let refused = follow(&["--follow", "2", "-H", "authorization: Bearer 1"]).with_status(2);
     refused.complains(&["redirects to another server", "header fields"]);
     assert_eq!(last.heads().len(), 0, "a credential went to another server");
     let said = follow(&["--follow", "2"]).with_status(0);
@@ -366,7 +377,7 @@ fn redirects_are_followed_if_asked_for_and_shown() {
 
     let endless = Hostile::plain(Conduct::Answer(to("/again")));
     let url = self::url(Protocol::H1c, endless.port, "/");
-    load(&place, Protocol::H1c, &url, &["--follow", "2"]).with_status(1).complains(&["after 2 redirects", "/again"]);
+    load(&place, Protocol::H1c, &url, &["--follow", "2"]).with_status(2).complains(&["after 2 redirects", "/again"]);
     assert_eq!(endless.heads().len(), 3);
 }
 
