@@ -151,7 +151,7 @@ impl Target {
             ..300 | 304 => return Ok(()),
             300..400 => {
                 let place = head.values("location").next().unwrap_or("no address (it sends no Location)");
-                return Err(Failure::failed(format!(
+                return Err(Failure::input(format!(
                     "{url} answers {status} and redirects to {place}. A redirect is not followed, because its target may be \
                      another server; give the URL of the target instead, or `load --follow 1`"
                 )));
@@ -170,7 +170,7 @@ impl Target {
                 None if method == "POST" => "The server does not allow POST here; try --method GET".to_owned(),
                 None => format!("The server does not allow {method} here; try --method POST"),
             },
-            404 | 410 => "Is the path right?".to_owned(),
+            404 | 410 => "The server has nothing at this path".to_owned(),
             429 => "The server limits the rate of requests; lower it with --rate, or lift the limit there".to_owned(),
             500.. => "The server failed; its log may say why".to_owned(),
             _ => "The server refuses the request".to_owned(),

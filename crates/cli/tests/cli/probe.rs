@@ -175,7 +175,7 @@ fn a_protocol_that_fails_is_named_and_the_others_are_compared() {
 fn a_server_that_cannot_be_measured_is_an_error_that_says_why() {
     let place = Place::new();
     let server = Hostile::secure(&place, "good", Conduct::redirect());
-    let said = probe(&place, server.port, "/", &[]).with_status(1);
+    let said = probe(&place, server.port, "/", &[]).with_status(2);
     said.complains(&["302", "https://elsewhere.example/page", "not followed"]);
     assert_eq!(server.heads().len(), 1, "a redirect is asked for once");
 

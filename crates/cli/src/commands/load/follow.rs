@@ -31,7 +31,7 @@ pub fn follow(args: &LoadArgs, most: u32, stop: &AtomicBool) -> Result<Requests>
         })?;
         let Some(place) = place(&head) else { return Ok(requests) };
         if followed == most {
-            return Err(Failure::failed(format!(
+            return Err(Failure::input(format!(
                 "{url} answers {} and redirects to {place}, after {most} redirects, which --follow allows. Give a higher \
                  number, or the URL of the target",
                 head.status
@@ -55,9 +55,9 @@ fn next(requests: &Requests, head: &Head, place: &str) -> Result<Url> {
     let remedy = "give the URL of the target instead of --follow";
     let target = from
         .join(place)
-        .map_err(|error| Failure::failed(format!("{from} redirects to `{place}`, which is no URL: {error}")))?;
+        .map_err(|error| Failure::input(format!("{from} redirects to `{place}`, which is no URL: {error}")))?;
     if !matches!(written.method(), "GET" | "HEAD") && !matches!(head.status, 307 | 308) {
-        return Err(Failure::failed(format!(
+        return Err(Failure::input(format!(
             "{from} answers {} to {}. Clients differ in the method that they send to {target}; {remedy}",
             head.status,
             written.method()
@@ -66,7 +66,7 @@ fn next(requests: &Requests, head: &Head, place: &str) -> Result<Url> {
     let WrittenRequest { headers, cookies, body, body_file, .. } = written;
     let is_plain = headers.is_empty() && cookies.is_empty() && body.is_none() && body_file.is_none();
     if target.origin() != from.origin() && !is_plain {
-        return Err(Failure::failed(format!(
+        return Err(Failure::input(format!(
             "{from} redirects to another server, {target}, which may not be meant to get your header fields, cookies and \
              body; {remedy}"
         )));
