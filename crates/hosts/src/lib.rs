@@ -32,6 +32,7 @@ pub static INFO: LabInfo = LabInfo {
     needs: Some("`ssh` without questions to each host, Linux there, and `--hosts`"),
     starts_endpoints: true,
     defaults: || Settings { placement: Some(PLACEMENTS[1].to_owned()), ..Settings::default() },
+    permits: |_| true,
     supports: place::supports,
     open: |opening| Ok(Box::new(Hosts::open(opening)?)),
 };

@@ -10,7 +10,7 @@ use wirelab_model::plan::{Job, Reach, Topology};
 use crate::INFO;
 use crate::inventory::{Host, HostRole, Inventory};
 
-/// Whether hosts can be what a job asks for, whatever hosts they are.
+/// Whether the lab supports a job, regardless of its hosts.
 ///
 /// # Errors
 /// If not; the message names the remedy.

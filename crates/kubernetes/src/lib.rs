@@ -67,6 +67,7 @@ pub static INFO: LabInfo = LabInfo {
         placement: Some(PLACEMENTS[0].to_owned()),
         ..Settings::default()
     },
+    permits: |_| true,
     supports: |job| servers(job).map(drop),
     open: |opening| Ok(Box::new(Kubernetes::start(opening.program)?)),
 };

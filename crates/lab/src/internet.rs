@@ -9,6 +9,7 @@ use wirelab_model::plan::{Job, OwnServers, Target, Trial};
 use wirelab_model::settings::Settings;
 use wirelab_model::site::Site;
 
+use crate::congestion;
 use crate::guard::Guard;
 use crate::local::LocalArena;
 use crate::loopback::no_timeline;
@@ -21,6 +22,7 @@ pub static INFO: LabInfo = LabInfo {
     needs: None,
     starts_endpoints: true,
     defaults: Settings::default,
+    permits: congestion::is_permitted,
     supports: |job| site(job).map(drop),
     open: |opening| Ok(Box::new(Internet::start(opening.program)?)),
 };

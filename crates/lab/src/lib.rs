@@ -8,6 +8,7 @@
 //! trial.
 
 mod arena;
+pub mod congestion;
 mod deadline;
 mod distance;
 pub mod endpoints;
@@ -38,6 +39,7 @@ use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
 pub use wirelab_model::reason::ExitStatus;
 use wirelab_model::settings::Settings;
+use wirelab_model::spec::Congestion;
 pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
@@ -71,6 +73,8 @@ pub struct LabInfo {
     pub starts_endpoints: bool,
     /// Settings that the lab sets if the study does not.
     pub defaults: fn() -> Settings,
+    /// Whether endpoints can set a congestion control; true where this is unknown before the run.
+    pub permits: fn(Congestion) -> bool,
     /// Whether the lab supports a job, regardless of machine or cluster; the error says what to change.
     pub supports: fn(&Job) -> Result<(), LabError>,
     /// Opens the lab.

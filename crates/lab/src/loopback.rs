@@ -9,6 +9,7 @@ use wirelab_model::plan::{Course, Job, Trial};
 use wirelab_model::settings::Settings;
 use wirelab_model::warning::Warning;
 
+use crate::congestion;
 use crate::guard::Guard;
 use crate::internet::{no_labels, own_servers};
 use crate::local::LocalArena;
@@ -21,6 +22,7 @@ pub static INFO: LabInfo = LabInfo {
     needs: None,
     starts_endpoints: true,
     defaults: Settings::default,
+    permits: congestion::is_permitted,
     supports: |job| addresses(job).map(drop),
     open: |opening| Ok(Box::new(Loopback::start(opening.program)?)),
 };

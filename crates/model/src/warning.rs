@@ -3,6 +3,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::spec::Congestion;
+
 /// A violated rule. The report shows [`Warning::meaning`] and [`Warning::remedy`] of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "warning", rename_all = "snake_case")]
@@ -185,6 +187,13 @@ pub enum Warning {
     },
     /// The built-in endpoints were compiled without optimisation.
     NotOptimised,
+    /// The kernel forbids the default congestion control to this user, so all cells have another one.
+    CongestionReplaced {
+        /// The default.
+        wanted: Congestion,
+        /// The algorithm of all cells.
+        used: Congestion,
+    },
     /// The run was resumed under different conditions (`wirelab resume --force`).
     ConditionsChanged {
         /// The changes, each as a phrase with both values.
@@ -355,6 +364,11 @@ impl Warning {
             Self::NotOptimised => {
                 "wirelab was compiled without optimisation: its built-in endpoints take several times the processor time of a release.".to_owned()
             }
+            Self::CongestionReplaced { wanted, used } => format!(
+                "The kernel forbids the congestion control `{}`, the default, to this user: every cell uses `{}` instead.",
+                wanted.token(),
+                used.token()
+            ),
             Self::ConditionsChanged { what } => format!(
                 "The run was resumed under changed conditions: {}. Trials before and after the change are not comparable.",
                 what.join("; ")
@@ -468,6 +482,9 @@ impl Warning {
             Self::BusyMachine { .. } => "Stop other work and run again.",
             Self::NotOptimised => {
                 "Build with `make build`, without another `opt-level` in a configuration of cargo, and run again."
+            }
+            Self::CongestionReplaced { .. } => {
+                "Run as root, or add the algorithm to the sysctl `net.ipv4.tcp_allowed_congestion_control`; `congestion` in the study chooses one on purpose."
             }
             Self::DamagedRecords { .. } => {
                 "Restore the journal from a copy, or repeat the lost trials with `wirelab resume`."

@@ -1,10 +1,16 @@
 //! A real run on loopback: every trial is measured, and the accounts agree.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::tempdir;
-use wirelab_testkit::{only_run, run};
+use wirelab_testkit::{only_run, program, run, said};
+
+/// The user `nobody` of Debian and most other distributions.
+const NOBODY: u32 = 65_534;
 
 #[test]
 fn a_run_on_loopback_measures_every_cell_on_both_sides() {
@@ -70,4 +76,35 @@ fn an_unknown_observer_is_refused_with_the_nearest_one() {
     let refusal = run(folder.path(), &["run", "quick", "--observe", "stracee"]).with_status(2);
     let expected = "--observe stracee: there is no observer `stracee`, did you mean `strace`";
     assert!(refusal.err.contains(expected), "{}", refusal.err);
+}
+
+#[test]
+fn a_user_without_root_gets_results_of_every_protocol_also_where_the_kernel_forbids_cubic() {
+    let folder = tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    // The folders above the program may be closed to other users.
+    let copy = folder.path().join("wirelab");
+    fs::copy(program(), &copy).unwrap();
+    let mut command = Command::new(&copy);
+    command.args(["run", "quick", "--quiet", "--set", "payload=1 KiB", "--set", "duration=30 ms"]);
+    command.args(["--set", "blocks.min=1", "--set", "blocks.max=1"]).current_dir(folder.path());
+    command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path()).env("WIRELAB_CARRIED", "off");
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    said(command.output().unwrap()).with_status(0);
+    let path = only_run(folder.path());
+    let journal = fs::read_to_string(path.join("journal.jsonl")).unwrap();
+    let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let trials: Vec<_> = entries.filter(|entry| entry["entry"] == "trial").collect();
+    assert_eq!(trials.len(), 8);
+    for trial in &trials {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+    }
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+    let is_allowed = allowed.split_whitespace().any(|name| name == "cubic");
+    let manifest: Value = serde_json::from_slice(&fs::read(path.join("manifest.json")).unwrap()).unwrap();
+    let warnings = manifest["warnings"].as_array().unwrap();
+    let is_replaced = warnings.iter().any(|warning| warning["warning"] == "congestion_replaced");
+    assert_eq!(is_replaced, !is_allowed, "{warnings:?}");
 }

@@ -28,6 +28,7 @@ pub static INFO: LabInfo = LabInfo {
     needs: None,
     starts_endpoints: false,
     defaults: Settings::default,
+    permits: |_| true,
     supports: |job| addresses(job).map(drop),
     open: |_| Ok(Box::new(Fake::new(Script::plausible()))),
 };

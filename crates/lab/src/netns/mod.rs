@@ -29,6 +29,7 @@ use wirelab_model::plan::{Job, OwnServers, Reach, Trial};
 use wirelab_model::settings::Settings;
 use wirelab_model::timeline::Lifetimes;
 
+use crate::congestion;
 use crate::guard::Guard;
 use crate::internet::{no_labels, own_servers};
 use crate::netns::arena::NetnsArena;
@@ -43,6 +44,7 @@ pub static INFO: LabInfo = LabInfo {
     needs: Some("Linux with network namespaces, and root or user namespaces"),
     starts_endpoints: true,
     defaults: Settings::default,
+    permits: congestion::is_permitted,
     supports: |job| addresses(job).map(drop),
     open: |opening| Ok(Box::new(Netns::start(opening.program)?)),
 };

@@ -1,6 +1,7 @@
 //! From a study to a plan for this machine: the additions of the command line, the installed endpoints, the lab.
 
 mod candidates;
+mod congestion;
 mod private;
 
 use std::net::SocketAddr;
@@ -64,7 +65,7 @@ pub struct Resolved {
     pub study: Study,
     /// Its plan.
     pub plan: Plan,
-    /// Warnings about omitted levels and cells.
+    /// Warnings about omitted levels and cells, and about defaults that this machine forbids.
     pub warnings: Vec<Warning>,
     /// All endpoints, with the browsers.
     pub endpoints: Vec<Found>,
@@ -93,6 +94,8 @@ pub fn resolve(
     let defaults = lab.map(|lab| (lab.defaults)()).unwrap_or_default();
     let (study, mut plan, more) = wirelab_plan::placed(study, &defaults, &refusal)?;
     warnings.extend(more);
+    let is_permitted = |congestion| lab.is_none_or(|lab| (lab.permits)(congestion));
+    warnings.extend(congestion::permit(&study, &mut plan, is_permitted));
     if !may_load {
         private::fix_addresses(&mut plan, private::addresses);
         polite::remove_twins(&mut plan);
