@@ -1,6 +1,7 @@
 //! Where client and server ran, and what it means for the numbers.
 
 use indexmap::IndexSet;
+use wirelab_model::plan::Cell;
 use wirelab_model::processors::{Allowed, Cpus, InForce};
 
 use crate::Input;
@@ -24,6 +25,29 @@ pub(crate) fn sentence(input: &Input) -> Option<String> {
         format!(" Read back: {}.", seen.into_iter().collect::<Vec<_>>().join("; "))
     };
     Some(format!("Processors: {kinds}.{seen}"))
+}
+
+/// The processor times of one side.
+const OF_ONE_SIDE: [&str; 4] =
+    ["cpu_client_per_request", "cpu_server_per_request", "cpu_client_per_byte", "cpu_server_per_byte"];
+
+/// That processor times of one side contain parts of the other's. `None` if no such metric is compared, or client and
+/// server do not share a kernel.
+pub(crate) fn both_sides(input: &Input) -> Option<String> {
+    let is_compared = input.manifest.study.compare.metrics.iter().any(|metric| OF_ONE_SIDE.contains(&metric.as_str()));
+    let one_kernel = |cell: &Cell| {
+        cell.job.servers().is_some() && (cell.job.topology.link.is_some() || cell.job.topology.placement == "local")
+    };
+    let cells = &input.manifest.plan.cells;
+    if input.table.is_some() || !is_compared || !cells.iter().any(one_kernel) {
+        return None;
+    }
+    Some(
+        "The processor times of client and server contain parts of each other: on loopback and between network \
+         namespaces, the kernel charges the receipt of a packet to its sender. Only their sum is free of that \
+         (`cpu_total_per_request`)."
+            .to_owned(),
+    )
 }
 
 fn meaning(cpus: &Cpus) -> String {
