@@ -10,6 +10,7 @@ use crate::columns::known;
 use crate::failures::failures;
 use crate::fate::Fate;
 use crate::limits;
+use crate::steady;
 
 /// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit. A missing number is an
 /// empty field, and `not_measured` has the reason.
@@ -41,6 +42,7 @@ pub fn cells_csv(input: &Input) -> String {
             "ok",
             "failed",
             "unsupported",
+            "stationarity",
             "not_measured",
         ]
         .map(str::to_owned),
@@ -53,6 +55,7 @@ pub fn cells_csv(input: &Input) -> String {
             row.extend([metric.name.to_owned(), token(metric.unit), token(metric.side), token(metric.better)]);
             row.extend(estimate_fields(input, number, metric));
             row.extend(counts(input, number));
+            row.push(steady::token(input, number).to_owned());
             let measured = input.estimate(number, metric.name).is_some();
             row.push(if measured { String::new() } else { input.why_missing(number, metric.name) });
             rows.push(row);
@@ -82,6 +85,7 @@ fn share_rows(input: &Input, number: usize, start: &[String], shares: &Shares) -
         row.extend([value.map_or_else(String::new, |(share, _)| share.to_string()), low, high, confidence]);
         row.extend([const { String::new() }; 6]);
         row.extend(counts(input, number));
+        row.push(String::new());
         row.push(why);
         row
     };

@@ -38,6 +38,7 @@ mod published;
 mod requirements;
 mod shares;
 mod source;
+mod steady;
 mod summary;
 mod tally;
 mod terminal;

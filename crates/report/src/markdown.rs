@@ -10,6 +10,7 @@ use crate::failures::failures;
 use crate::layout::Layout;
 use crate::numbers::NBSP;
 use crate::pairs::views;
+use crate::steady;
 use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
@@ -166,10 +167,14 @@ fn tables(out: &mut String, input: &Input, layout: &Layout) {
         for cell in &group.rows {
             let mut cells = vec![layout.row_title(*cell)];
             cells.extend(columns.iter().map(|column| match input.estimate(cell.cell, column.metric.name) {
-                Some(estimate) => match input.partly(cell.cell, column.metric.name) {
-                    Some((some, all)) => format!("{} ({some} of {all} trials)", column.scale.number(estimate.median)),
-                    None => column.scale.number(estimate.median),
-                },
+                Some(estimate) => {
+                    let number = column.scale.number(estimate.median);
+                    let number = steady::marked(input, cell.cell, column.metric, number);
+                    match input.partly(cell.cell, column.metric.name) {
+                        Some((some, all)) => format!("{number} ({some} of {all} trials)"),
+                        None => number,
+                    }
+                }
                 None => "not measured".to_owned(),
             }));
             let metric = input.first_metric();

@@ -10,6 +10,7 @@ use crate::numbers::{change, percent_interval, share};
 use crate::processors;
 use crate::requirements;
 use crate::source;
+use crate::steady;
 use crate::words::{Tone, direction, full, margin, noise_floor, phrase, symbol, upper_first};
 
 /// A sentence with the tone of its verdict.
@@ -173,6 +174,8 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
         },
     ));
     sentences.extend(processors::sentence(input));
+    sentences.extend(processors::both_sides(input));
+    sentences.extend(steady::sentence(input));
     sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()
 }
 

@@ -17,6 +17,7 @@ use crate::contests::Field;
 use crate::failures::{self, Failure, failures};
 use crate::layout::{Layout, Row};
 use crate::numbers::NBSP;
+use crate::steady;
 use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
@@ -239,7 +240,9 @@ impl Page<'_> {
                 let shown = match self.input.estimate(row.cell, column.metric.name) {
                     Some(estimate) => {
                         let partly = self.input.partly(row.cell, column.metric.name).is_some();
-                        format!("{}{}", column.scale.number(estimate.median), if partly { "*" } else { "" })
+                        let number = column.scale.number(estimate.median);
+                        let number = steady::marked(self.input, row.cell, column.metric, number);
+                        format!("{number}{}", if partly { "*" } else { "" })
                     }
                     None => {
                         format!(

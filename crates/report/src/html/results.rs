@@ -8,6 +8,7 @@ use crate::columns::summary;
 use crate::failures::{self, Failure};
 use crate::layout::{Layout, Row};
 use crate::numbers::{plain_interval, significant};
+use crate::steady;
 use crate::words::{self, Tone};
 
 /// A table of one group.
@@ -74,7 +75,7 @@ fn table(input: &Input, layout: &Layout, group: usize, failures: &[Failure]) -> 
             .iter()
             .map(|column| match input.estimate(row.cell, column.metric.name) {
                 Some(estimate) => Number {
-                    shown: column.scale.number(estimate.median),
+                    shown: steady::marked(input, row.cell, column.metric, column.scale.number(estimate.median)),
                     interval: estimate.interval.map_or_else(
                         || "no interval".to_owned(),
                         |interval| {
