@@ -84,8 +84,9 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
         let why = format!("This server answers at http://127.0.0.1:{} only.", access.port);
         pages::refusal(StatusCode::MISDIRECTED_REQUEST, &why)
     } else if access.has_token(&request) {
-        // The address bar and the history keep no token.
-        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", access.cookie(), access.token);
+        // The address bar and the history keep no token. `Lax`, because the address may be opened from another site,
+        // such as a terminal in a browser, and a strict cookie would be missing from the redirected request.
+        let cookie = format!("{}={}; HttpOnly; SameSite=Lax; Path=/", access.cookie(), access.token);
         let path = request.uri().path().to_owned();
         (StatusCode::SEE_OTHER, [(LOCATION, path), (SET_COOKIE, cookie)]).into_response()
     } else if access.has_cookie(&request) {

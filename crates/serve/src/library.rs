@@ -67,6 +67,8 @@ pub struct Progress {
     pub failed: usize,
     /// The newest failures, newest first, as text.
     pub failures: Vec<String>,
+    /// A number that changes with each record of the run, also with those beside the plan.
+    pub revision: u64,
 }
 
 /// The state of a run.

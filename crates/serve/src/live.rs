@@ -57,7 +57,7 @@ async fn read<L: Library>(library: &Arc<L>, run: &str) -> Result<Progress, Libra
 /// The progress for the page's script: the state also as the words of the page.
 fn json(progress: &Progress) -> String {
     let is_running = progress.state == State::Running;
-    let Progress { state, blocks, trials, failed, failures } = progress;
+    let Progress { state, blocks, trials, failed, failures, revision: _ } = progress;
     serde_json::json!({
         "state": state.to_string(),
         "is_running": is_running,

@@ -137,7 +137,7 @@ fn only_the_token_opens_the_pages_and_becomes_a_cookie() {
     let opened = served.ask("GET", &format!("/?token={}", served.token()), host, "");
     assert_status(&opened, 303);
     assert!(opened.contains("location: /\r\n"), "the new address has no token: {opened}");
-    assert!(opened.contains(&format!("set-cookie: {}; HttpOnly; SameSite=Strict", served.cookie())), "{opened}");
+    assert!(opened.contains(&format!("set-cookie: {}; HttpOnly; SameSite=Lax", served.cookie())), "{opened}");
     let list = served.get("/");
     assert_status(&list, 200);
     assert!(list.contains("href=\"/runs/one\""), "{list}");
@@ -196,7 +196,7 @@ fn a_report_is_rendered_again_only_after_progress() {
     served.get("/runs/one/report");
     served.get("/runs/one/report");
     assert_eq!(rendered(), 1);
-    served.one.progress.lock().unwrap().trials = 1;
+    served.one.progress.lock().unwrap().revision = 1;
     served.get("/runs/one/report");
     assert_eq!(rendered(), 2);
 }

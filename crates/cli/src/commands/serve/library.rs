@@ -79,7 +79,7 @@ impl RunFolders {
         if let Some(found) = known().get(name).filter(|found| found.mark == mark) {
             return found.entry.clone();
         }
-        let entry = read(name, &path, mark.is_running);
+        let entry = read(name, &path, mark);
         known().insert(name.to_owned(), Known { mark, entry: entry.clone() });
         entry
     }
@@ -95,7 +95,7 @@ fn mark(path: &Path) -> Mark {
     Mark { journal, is_running: folder.is_locked().unwrap_or(false) }
 }
 
-fn read(name: &str, path: &Path, is_running: bool) -> Entry {
+fn read(name: &str, path: &Path, mark: Mark) -> Entry {
     let run = match Run::open(path) {
         Ok(run) => run,
         Err(error) => return unreadable(name, &error.to_string()),
@@ -108,7 +108,7 @@ fn read(name: &str, path: &Path, is_running: bool) -> Entry {
         created: manifest.created.clone(),
         lab: manifest.lab.clone(),
         machine: manifest.environment.cpu.clone(),
-        progress: progress(&run, is_running),
+        progress: progress(&run, mark),
     }
 }
 
@@ -118,7 +118,7 @@ fn unreadable(name: &str, why: &str) -> Entry {
     Entry { name: name.to_owned(), study, title, created, lab, machine, progress }
 }
 
-fn progress(run: &Run, is_running: bool) -> Progress {
+fn progress(run: &Run, mark: Mark) -> Progress {
     let trials = run.trials();
     let cells = &run.manifest().plan.cells;
     let failure = |record: &TrialRecord| match &record.outcome {
@@ -130,7 +130,7 @@ fn progress(run: &Run, is_running: bool) -> Progress {
     };
     let failures: Vec<_> = trials.iter().rev().filter_map(failure).collect();
     Progress {
-        state: match (is_running, report::has_ended(run)) {
+        state: match (mark.is_running, report::has_ended(run)) {
             (true, _) => State::Running,
             (false, true) => State::Ended,
             (false, false) => State::Stopped,
@@ -139,6 +139,7 @@ fn progress(run: &Run, is_running: bool) -> Progress {
         trials: trials.len(),
         failed: failures.len(),
         failures: failures.into_iter().take(FAILURES).collect(),
+        revision: mark.journal.map_or(0, |(length, _)| length),
     }
 }
 
