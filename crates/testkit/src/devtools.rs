@@ -1,6 +1,8 @@
 //! A page in a headless Chromium that a test controls by the Chrome DevTools Protocol.
 
+use std::env;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +12,13 @@ use tempfile::TempDir;
 use wirelab_browser::Browser;
 use wirelab_browser::wire::Wire;
 
-use crate::eventually;
+use crate::{Skip, eventually, skip};
+
+/// Runs axe-core on the whole page, by the rules of WCAG 2.2 at level AA, and returns a line for each violation.
+const AXE: &str = "axe.run(document, {
+    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
+}).then((found) => found.violations.map((rule) =>
+    `${rule.id} (${rule.nodes.length}): ${rule.nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`))";
 
 /// Time-out of a command. A busy machine may take long to start a page.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -96,6 +104,22 @@ impl Page {
         nameless.map(|node| node["role"]["value"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
+    /// Shows the page in a window of this size, in light or dark colours.
+    pub fn look(&mut self, [width, height]: [u32; 2], is_dark: bool) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+        let scheme = if is_dark { "dark" } else { "light" };
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.call("Emulation.setEmulatedMedia", &media);
+    }
+
+    /// Violations of accessibility rules that axe-core finds, one line each. `axe` is its script, from [`axe_core`].
+    pub fn violations(&mut self, axe: &str) -> Vec<String> {
+        self.eval(axe);
+        let found = self.eval(AXE);
+        found.as_array().expect("axe-core answers").iter().map(|line| line.as_str().unwrap().to_owned()).collect()
+    }
+
     fn call(&mut self, method: &str, params: &Value) -> Value {
         let mut command = json!({ "method": method, "params": params });
         if self.session.is_string() {
@@ -103,6 +127,18 @@ impl Page {
         }
         self.wire.call(command, Instant::now() + TIMEOUT).unwrap_or_else(|error| panic!("{method}: {error:?}"))
     }
+}
+
+/// The script of axe-core that `tests/axe.sh` installed; without it, the test is skipped.
+#[track_caller]
+pub fn axe_core() -> Option<String> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
+    let script = cache.and_then(|cache| fs::read_to_string(cache.join("wirelab/tools/axe-4.12.1.js")).ok());
+    if script.is_none() {
+        skip(Skip::MissingProgram { program: "axe-core".to_owned(), remedy: "tests/axe.sh".to_owned() });
+    }
+    script
 }
 
 impl Drop for Page {

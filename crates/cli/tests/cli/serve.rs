@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 use wirelab_browser::Browser;
 use wirelab_testkit::browsers::is_here;
-use wirelab_testkit::devtools::Page;
+use wirelab_testkit::devtools::{Page, axe_core};
 use wirelab_testkit::{only_run, run, wirelab};
 
 /// A server over a folder; killed if it is dropped without [`Served::end`].
@@ -108,11 +108,16 @@ fn the_pages_can_be_used_by_keyboard_and_by_screen_readers() {
     if !is_here(Browser::Chromium) {
         return;
     }
+    let Some(axe) = axe_core() else { return };
     let (_folder, runs) = with_run();
     let served = Served::start(&runs);
     let mut page = Page::open(&served.address);
     page.until("document.querySelectorAll('tbody tr').length === 1");
     assert_eq!(page.controls_without_name(), [""; 0]);
+    for is_dark in [false, true] {
+        page.look([400, 800], is_dark);
+        assert_eq!(page.violations(&axe), [""; 0], "dark: {is_dark}");
+    }
     let is_at_run = "document.activeElement?.textContent === 'done'";
     for _ in 0..20 {
         if page.eval(is_at_run) == true {
@@ -124,6 +129,8 @@ fn the_pages_can_be_used_by_keyboard_and_by_screen_readers() {
     page.press("Enter");
     page.until(&format!("location.pathname === '/runs/done' && {} === 'ended'", field("state")));
     assert_eq!(page.controls_without_name(), [""; 0]);
+    page.until("document.getElementById('report').contentDocument?.querySelector('.headline') !== null");
+    assert_eq!(page.violations(&axe), [""; 0]);
 }
 
 #[test]
