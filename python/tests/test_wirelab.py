@@ -126,3 +126,13 @@ def test_the_example_runs(tmp_path):
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in outputs), "the notebook draws"
     assert os.listdir(tmp_path / "wirelab-runs")
+
+
+def test_a_factor_called_like_a_column_keeps_both():
+    from wirelab.results import _row
+
+    cell = {"levels": {"metric": "taxi", "protocol": "h1"}, "twin_of": None}
+    row = _row(cell, {"metric": "response_median", "median": 1.0})
+    assert row == {
+        "metric_level": "taxi", "protocol": "h1", "is_twin": False, "metric": "response_median", "median": 1.0,
+    }

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import warnings
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -67,18 +68,17 @@ class Run:
         for cell in self.report["cells"]:
             for name, estimate in cell["estimates"].items():
                 facts = {"median": estimate["median"], **_interval(estimate["interval"]), "blocks": len(estimate["values"])}
-                rows.append({**_levels(cell), "metric": name, "unit": units.get(name), **facts, "reason": None})
+                rows.append(_row(cell, {"metric": name, "unit": units.get(name), **facts, "reason": None}))
             for name, why in cell["not_measured"].items():
                 facts = {"median": None, **_interval(None), "blocks": 0}
-                rows.append({**_levels(cell), "metric": name, "unit": units.get(name), **facts, "reason": why})
+                rows.append(_row(cell, {"metric": name, "unit": units.get(name), **facts, "reason": why}))
         return self._frame(rows)
 
     def comparisons(self) -> Any:
         """Each cell against its baseline, one row for each metric. `is_aa` marks a baseline against itself."""
         cells = self.report["cells"]
         return self._frame(
-            {
-                **_levels(cells[one["cell"]]),
+            _row(cells[one["cell"]], {
                 "metric": one["metric"],
                 "ratio": one["ratio"],
                 **_interval(one["interval"]),
@@ -87,7 +87,7 @@ class Run:
                 "verdict": one["verdict"]["verdict"],
                 "why": one["verdict"].get("why"),
                 "is_aa": one["aa"],
-            }
+            })
             for one in self.report["comparisons"]
         )
 
@@ -98,7 +98,7 @@ class Run:
             raise WirelabError(f"the run has not measured `{metric}`; it has {', '.join(sorted(known))}")
         blocks = {trial["number"]: trial["block"] for trial in self._trials()}
         return self._frame(
-            {**_levels(cell), "trial": trial, "block": blocks[trial], "value": value}
+            _row(cell, {"trial": trial, "block": blocks[trial], "value": value})
             for cell in self.report["cells"]
             if metric in cell["estimates"]
             for trial, value in cell["estimates"][metric]["values"]
@@ -107,8 +107,8 @@ class Run:
     def samples(self) -> Any:
         """Single requests of all completed trials, one row each, with the levels of their cell.
 
-        A factor called like a column of the samples, such as `connection`, is in `connection_level`. Trials that the
-        report leaves out are left out here. A damaged or absent file is left out with a `DamagedWarning`.
+        Trials that the report leaves out are left out here. A damaged or absent file is left out with a
+        `DamagedWarning`.
         """
         if journal.is_packed(self.folder):
             raise WirelabError(f"{self.folder} has no samples: it is an archive")
@@ -168,8 +168,7 @@ class Run:
         if trial.get("results_sha256") not in (None, hashlib.sha256(content).hexdigest()):
             return self._warn(f"{trial['results']} is damaged, and is left out")
         frame = library.read_parquet(io.BytesIO(content))
-        levels = _levels(self.report["cells"][trial["cell"]])
-        facts = {f"{key}_level" if key in frame.columns else key: value for key, value in levels.items()}
+        facts = _levels(self.report["cells"][trial["cell"]], frame.columns)
         if self.frames == "polars":
             return frame.with_columns(**{key: library.lit(value) for key, value in facts.items()})
         return frame.assign(**facts)
@@ -190,9 +189,17 @@ class Run:
             raise WirelabError(f"data frames need {self.frames}: pip install 'wirelab[{self.frames}]'") from error
 
 
-def _levels(cell: Cell) -> dict[str, Any]:
-    """The levels of a cell, and whether it is the A/A twin of another cell."""
-    return {**cell["levels"], "is_twin": cell["twin_of"] is not None}
+def _levels(cell: Cell, columns: Collection[str]) -> dict[str, Any]:
+    """The levels of a cell, and whether it is the A/A twin of another cell.
+
+    A factor called like one of the columns, such as `connection` in samples, becomes `connection_level`.
+    """
+    levels = {f"{factor}_level" if factor in columns else factor: level for factor, level in cell["levels"].items()}
+    return {**levels, "is_twin": cell["twin_of"] is not None}
+
+
+def _row(cell: Cell, columns: dict[str, Any]) -> dict[str, Any]:
+    return {**_levels(cell, columns), **columns}
 
 
 def _interval(interval: Any) -> dict[str, float | None]:
