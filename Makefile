@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration audit bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
@@ -131,6 +131,9 @@ chart: build ## the chart of the README, from the newest archived quick run (upd
 
 docs: build ## build the documentation as a web site in target/docs/book, with a gallery of reports (three minutes)
 	@WIRELAB=$(WIRELAB) docs/build.sh
+
+gallery: build ## make the pictures of docs/gallery.md again, from the archived runs (Chromium)
+	@WIRELAB=$(WIRELAB) docs/gallery.sh
 
 reference: build ## write the pages in docs/reference from the declarations in the code
 	$(WIRELAB) reference --out docs/reference

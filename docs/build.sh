@@ -20,7 +20,7 @@ rm -rf "$site/src" "$site/book"
 mkdir -p "$site/src" "$site/gallery"
 find README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs contract studies endpoints python tests/browsertime \
   \( -name node_modules -o -name __pycache__ -o -name target \) -prune -o \
-  -type f \( -name '*.md' -o -name '*.svg' -o -name '*.toml' -o -name '*.json' -o -name '*.jsonl' -o -name '*.csv' -o -name '*.ipynb' -o -name '*.proto' -o -name 'LICENSE-*' \) \
+  -type f \( -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name '*.toml' -o -name '*.json' -o -name '*.jsonl' -o -name '*.csv' -o -name '*.ipynb' -o -name '*.proto' -o -name 'LICENSE-*' \) \
   -exec cp --parents {} "$site/src" \;
 cp docs/book.toml "$site/book.toml"
 
@@ -60,7 +60,10 @@ run() { # ARGUMENTS of wirelab run
   "$wirelab" report --out "$runs" --format html
   rm -rf "$runs"
 }
-report quick run quick
+for archive in studies/*/results/*/; do
+  study=$(basename "$(dirname "$(dirname "$archive")")")
+  report "$study-$(basename "$archive")" "$wirelab" report "$archive" --format html
+done
 report analyze-page-load "$wirelab" analyze page-load --format html
 report null run null --lab fake
 mkdir -p "$site/src/docs/gallery"

@@ -71,3 +71,20 @@ fn the_report_beside_each_kept_archive_is_the_one_that_is_computed_from_it() {
         assert!(report == committed, "{}: report.md is stale; run `make results`", archive.display());
     }
 }
+
+#[test]
+fn each_kept_archive_is_in_the_gallery_with_a_picture() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let gallery = fs::read_to_string(docs.join("gallery.md")).unwrap();
+    for archive in kept() {
+        let part = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let study = part(archive.parent().unwrap().parent().unwrap());
+        let name = format!("{study}-{}", part(&archive));
+        assert!(gallery.contains(&format!("<!-- report: {name} -->")), "docs/gallery.md lacks {name}");
+        let picture = docs.join("gallery").join(format!("{name}.png"));
+        assert!(
+            picture.is_file() && gallery.contains(&format!("gallery/{name}.png")),
+            "run `make gallery`: {picture:?}"
+        );
+    }
+}
