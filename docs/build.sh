@@ -18,9 +18,9 @@ fi
 # The pages keep their places, so that links between them stay right; files that pages link to are copied too.
 rm -rf "$site/src" "$site/book"
 mkdir -p "$site/src" "$site/gallery"
-find README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs contract studies endpoints python tests/browsertime \
+find README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE-* docs contract studies endpoints python deploy/ci tests/browsertime \
   \( -name node_modules -o -name __pycache__ -o -name target \) -prune -o \
-  -type f \( -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name '*.toml' -o -name '*.json' -o -name '*.jsonl' -o -name '*.csv' -o -name '*.ipynb' -o -name '*.proto' -o -name 'LICENSE-*' \) \
+  -type f \( -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name '*.toml' -o -name '*.json' -o -name '*.jsonl' -o -name '*.csv' -o -name '*.ipynb' -o -name '*.proto' -o -name '*.yml' -o -name 'LICENSE-*' \) \
   -exec cp --parents {} "$site/src" \;
 cp docs/book.toml "$site/book.toml"
 
@@ -29,7 +29,7 @@ children() { # LINE, pages on standard input
   local page
   grep -F -- "$1" docs/SUMMARY.md
   while read -r page; do
-    echo "  - [$(sed -n 's/^# //p' "$page" | head -1 | tr -d '`[]')](../$page)"
+    echo "  - [$(sed -n 's/^##\? //p' "$page" | head -1 | tr -d '`[]')](../$page)"
   done
 }
 {
@@ -37,6 +37,7 @@ children() { # LINE, pages on standard input
     case $line in
       *'](decisions.md)') printf '%s\n' docs/decisions/*.md | children "$line" ;;
       *'](../studies/README.md)') find studies -mindepth 2 -name README.md | sort | children "$line" ;;
+      *'](gallery.md)') printf '%s\n' studies/*/results/*/report.md | children "$line" ;;
       *'](endpoints.md)') printf '%s\n' endpoints/*/README.md | grep -v _template | children "$line" ;;
       *) echo "$line" ;;
     esac

@@ -108,3 +108,21 @@ fn a_heading_has_the_anchor_that_browsers_see() {
     assert_eq!(page.anchors, ["the-tcp-observer-cost", "same", "same-1"]);
     assert_eq!(page.links, ["b.md#c", "e.svg"]);
 }
+
+#[test]
+fn the_web_site_has_every_page_of_the_manual_and_of_the_contract() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let summary = fs::read_to_string(root.join("docs/SUMMARY.md")).unwrap();
+    for folder in ["docs", "docs/tutorial", "docs/reference", "contract"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let path = match folder.strip_prefix("docs") {
+                Some("") => name.clone(),
+                Some(below) => format!("{}/{name}", &below[1..]),
+                None => format!("../{folder}/{name}"),
+            };
+            let is_listed = summary.contains(&format!("]({path})"));
+            assert!(is_listed || !name.ends_with(".md") || name == "SUMMARY.md", "docs/SUMMARY.md lacks {path}");
+        }
+    }
+}
