@@ -1,7 +1,7 @@
 //! Runs `wirelab` as a user does.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The program `wirelab` that was built beside the tests.
@@ -27,6 +27,17 @@ pub fn wirelab(folder: &Path, args: &[&str]) -> Command {
     // Endpoints are those of the test, unless it asks for others.
     command.env("WIRELAB_CARRIED", "off");
     command
+}
+
+/// A process that is killed when this is dropped, so that a failed test leaves nothing.
+#[derive(Debug)]
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Output and exit status of a finished process.

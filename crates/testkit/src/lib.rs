@@ -23,6 +23,8 @@ pub mod stolen;
 pub mod traces;
 pub mod tree;
 
-pub use command::{Said, eventually, eventually_within, only_run, processes, program, root, run, said, wirelab};
+pub use command::{
+    Running, Said, eventually, eventually_within, only_run, processes, program, root, run, said, wirelab,
+};
 pub use foreign::{FOREIGN, enter_foreign_network};
 pub use skips::{Skip, skip, skip_part};

@@ -108,12 +108,11 @@ pub fn agent(words: &[String]) -> ExitCode {
     let exporter = address
         .parse()
         .map_err(|error| Failure::input(format!("`{address}` is not of the form ADDRESS:PORT: {error}")))
-        .and_then(|address| Exporter::start(address).map_err(|error| Failure::failed(error.to_string())));
+        .and_then(|address| {
+            Exporter::start(address, Some(sockets.into())).map_err(|error| Failure::failed(error.to_string()))
+        });
     match exporter {
-        Ok(exporter) => {
-            exporter.watch(sockets.into());
-            wirelab_agent::there::main(&[wait.clone(), name.clone()])
-        }
+        Ok(_exporter) => wirelab_agent::there::main(&[wait.clone(), name.clone()]),
         Err(failure) => failure.report(),
     }
 }

@@ -171,7 +171,7 @@ fn require(study: &mut Study, fail_on: &[FailOn]) -> Result {
 /// Starts the exporter for Prometheus, if the study has an address for it.
 fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
     let Some(address) = address else { return Ok(None) };
-    let exporter = Exporter::start(address).map_err(|error| Failure::input(error.to_string()))?;
+    let exporter = Exporter::start(address, None).map_err(|error| Failure::input(error.to_string()))?;
     stderr::write_line(format_args!("For Prometheus: http://{}/metrics", exporter.address()));
     Ok(Some(exporter))
 }

@@ -12,7 +12,7 @@ use wirelab_testkit::lab::{all_trials, folder_with};
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::prometheus::{Prometheus, expressions, get};
 use wirelab_testkit::test;
-use wirelab_testkit::{Skip, eventually, only_run, run, skip_part, wirelab};
+use wirelab_testkit::{Running, Skip, eventually, only_run, run, skip_part, wirelab};
 
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
@@ -236,7 +236,7 @@ fn the_first_process_of_a_pod_shows_the_endpoints_of_the_pod() {
     // This port was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let words = ["agent", "wait", "other-0", "--metrics", &address, sockets.to_str().unwrap()];
-    let mut agent = wirelab(folder.path(), &words).spawn().unwrap();
+    let _agent = Running(wirelab(folder.path(), &words).spawn().unwrap());
     let mut text = String::new();
     eventually("an answer", || get(&address, "/metrics").map(|(_, is)| text = is).is_some());
     assert_eq!(text, "# EOF\n", "no trial was there yet");
@@ -244,8 +244,6 @@ fn the_first_process_of_a_pod_shows_the_endpoints_of_the_pod() {
     fs::write(sockets.join("0-server0.sock.last"), r#"{"labels":{"pod":"0"},"requests":7}"#).unwrap();
     let (_, text) = get(&address, "/metrics").unwrap();
     assert!(text.contains("wirelab_requests_total{pod=\"0\"} 7\n"), "{text}");
-    agent.kill().unwrap();
-    agent.wait().unwrap();
 }
 
 fn the_chart_gives_the_rights_that_wirelab_asks_for_and_no_others() {

@@ -23,6 +23,10 @@ pub(super) struct Shown {
 }
 
 impl Board {
+    pub(super) fn of(folder: Option<PathBuf>) -> Self {
+        Self(Mutex::new(Shown { folder, ..Shown::default() }))
+    }
+
     pub(super) fn watch(&self, folder: PathBuf) {
         self.shown().folder = Some(folder);
     }

@@ -78,15 +78,16 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at this address; with port 0 the kernel chooses a port.
+    /// Listens at this address; with port 0 the kernel chooses a port. Shows the endpoints whose sockets are in
+    /// `folder` from the first answer on, if it is known already ([`Exporter::watch`]).
     ///
     /// # Errors
     /// If the address cannot be used.
-    pub fn start(address: SocketAddr) -> Result<Self, CannotListen> {
+    pub fn start(address: SocketAddr, folder: Option<PathBuf>) -> Result<Self, CannotListen> {
         let failed = |cause| CannotListen { address, cause };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let (board, scrapes) = (Arc::<Board>::default(), Arc::<Scrapes>::default());
+        let (board, scrapes) = (Arc::new(Board::of(folder)), Arc::<Scrapes>::default());
         let (sender, ends) = oneshot::channel();
         serve::start(listener, Arc::clone(&board), Arc::clone(&scrapes), ends).map_err(failed)?;
         Ok(Self { address, board, scrapes, _ends: sender })
