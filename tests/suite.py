@@ -7,14 +7,19 @@ usage: tests/suite.py CARGO [ARGUMENT...]   (arguments go to each `cargo test`)"
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ON_CLUSTER = "kubernetes::a_study_runs_in_pods_in_short"
+
+LIMIT = 3600  # seconds for one step; a test that hangs fails the suite instead of blocking it
+GRACE = 10  # seconds in which the processes of tests must have ended after the tests
 
 RUNNING = re.compile(r"^ *(?:Running (?:unittests )?(\S+)|Doc-tests) *\(?(\S+?)\)?$")
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored;.*?(?:finished in ([0-9.]+)s)?$")
@@ -35,8 +40,25 @@ class Suite:
         before = len(self.failures)
         process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, errors="replace",
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        # A process that a test left keeps the output open, so the output's end is not awaited without a limit.
+        reader = threading.Thread(target=self.read, args=(title, process.stdout), daemon=True)
+        reader.start()
+        try:
+            status = process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            self.broken.append(f"{title}: not done after {LIMIT // 60} minutes")
+            process.kill()
+            status = process.wait()
+        reader.join(GRACE)
+        for left in self.kill_left():
+            self.broken.append(f"{title}: left running: {left}")
+        reader.join(GRACE)
+        if status != 0 and len(self.failures) == before and not any(known.startswith(title) for known in self.broken):
+            self.broken.append(title)
+
+    def read(self, title, output):
         program, crate = title, None
-        for line in process.stdout:
+        for line in output:
             sys.stdout.write(line)
             sys.stdout.flush()
             line = line.rstrip("\n")
@@ -51,8 +73,19 @@ class Suite:
                 self.programs.append((program, passed, failed, ignored, float(match.group(4) or 0)))
             elif match := FAILED.match(line):
                 self.failures.append(f"{program}: {match.group(1)}")
-        if process.wait() != 0 and len(self.failures) == before:
-            self.broken.append(title)
+
+    def kill_left(self):
+        """Kills the processes that still have this suite's variable in their environment; returns their commands."""
+        mark = f"WIRELAB_TEST_RECORDS={self.records}".encode()
+        left = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    left.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip())
+                    os.kill(int(folder.name), signal.SIGKILL)
+            except OSError:
+                pass  # it has ended, or belongs to another user
+        return left
 
     def skip_cluster(self, why):
         skip = {"record": "skip", "test": ON_CLUSTER, "code": "no-cluster", "reason": why, "is_part": False, "is_ignored": True}
