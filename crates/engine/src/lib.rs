@@ -15,8 +15,8 @@
 //! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
-//! Every client shares `schedule`, `record`, `requests`, `expected`, `progress`, `servers`, `socket`, `tls`,
-//! `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`, the built-in endpoints included.
+//! Every client shares `schedule`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`, `socket`,
+//! `tls`, `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`, the built-in endpoints included.
 
 pub mod accounts;
 pub mod expected;
@@ -29,6 +29,7 @@ pub mod http1;
 pub mod http2;
 #[cfg(feature = "load")]
 pub mod http3;
+pub mod intervals;
 #[cfg(feature = "load")]
 pub mod link;
 #[cfg(feature = "load")]

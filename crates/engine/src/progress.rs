@@ -8,6 +8,7 @@ use wirelab_contract::exposition::{self, BOUNDS, Times};
 use wirelab_contract::spec::{ClientSpec, Extent, Schedule};
 
 use crate::accounts::Accounts;
+use crate::intervals::Intervals;
 use crate::schedule::Share;
 
 /// Counters of one thread, which other threads may read at any time.
@@ -20,6 +21,8 @@ pub struct Progress {
     pub failed: AtomicU64,
     /// Response times of successful requests, if `exposition` is set.
     pub response: Option<Box<Spread>>,
+    /// The requests by the interval of their end, if they are read while the load runs.
+    pub intervals: Option<Intervals>,
     /// Statistics of the connections, if the transport has them.
     pub accounts: OnceLock<Accounts>,
 }

@@ -213,7 +213,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn count(&mut self, record: &Record) {
+    pub(crate) fn count(&mut self, record: &Record) {
         self.lag.add(nanos(record.intended, record.start));
         if record.opened {
             self.connections += 1;
@@ -239,7 +239,7 @@ impl Counters {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);
@@ -258,7 +258,7 @@ impl Counters {
         }
     }
 
-    fn finish(&self) -> Histograms {
+    pub(crate) fn finish(&self) -> Histograms {
         Histograms {
             response: self.response.finish(),
             service: self.service.finish(),

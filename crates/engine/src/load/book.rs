@@ -57,6 +57,9 @@ impl Book {
         } else if let Some(response) = &self.progress.response {
             response.add(record.end.saturating_duration_since(record.intended));
         }
+        if let Some(intervals) = &self.progress.intervals {
+            intervals.add(&record);
+        }
         increment(&self.progress.requests);
         self.last_end = self.last_end.max(Some(record.end));
         self.recorder.push(record);
