@@ -42,6 +42,11 @@ impl Failure {
         Self { message: message.to_string(), status: 130 }
     }
 
+    /// The same failure, with the part of the command in which it happened.
+    pub fn within(self, part: &str) -> Self {
+        Self { message: format!("{part}: {}", self.message), ..self }
+    }
+
     /// Prints the message and returns the exit status.
     pub fn report(&self) -> ExitCode {
         stderr::write_line(format_args!("wirelab: {}", self.message));

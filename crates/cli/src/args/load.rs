@@ -17,7 +17,7 @@ use super::{MixArgs, RequestArgs, ShowArgs};
 /// Arguments of `load`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("extent").args(["requests", "duration"])))]
-#[command(group(ArgGroup::new("open_loop").args(["rate", "find_rate"]).multiple(true)))]
+#[command(group(ArgGroup::new("open_loop").args(["rate", "find_rate", "steps"]).multiple(true)))]
 #[command(after_help = "Examples:
   wirelab load https://localhost:8443/          HTTP/2, one request at a time, 10 s
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
@@ -26,8 +26,12 @@ use super::{MixArgs, RequestArgs, ShowArgs};
                                                 open loop with 500 requests per second
   wirelab load --find-rate 'p99 at most 50 ms' -c 50 -d 5s https://localhost:8443/
                                                 the highest rate with a P99 of at most 50 ms
+  wirelab load --steps 100/s,200/s,400/s -c 50 -d 5s https://localhost:8443/
+                                                latency at three rates
   wirelab load --fail-on 'p99 > 50 ms' --fail-on 'errors > 0.1 %' https://localhost:8443/
                                                 exit status 3 if this load shows one of them
+  wirelab load --every 1s -d 1m https://localhost:8443/
+                                                the percentiles and failures of each second
   wirelab load --protocol h1 --new-connections -n 1000 https://localhost:8443/
   wirelab load --body @order.json -H 'authorization: Bearer {{env.TOKEN}}' https://localhost/api
                                                 POST of a file, with a token from the environment
@@ -76,6 +80,10 @@ pub struct LoadArgs {
     /// --duration; the first one has the rate of --rate (default: 100/s)
     #[arg(long, value_name = "REQUIREMENT", conflicts_with_all = ["requests", "samples", "hdr", "fail_on"])]
     pub find_rate: Vec<Statement>,
+    /// One load after another, each with one of these rates and of --duration, in an open loop: '100/s,200/s,400/s'
+    #[arg(long, value_name = "RATES", value_delimiter = ',',
+          conflicts_with_all = ["requests", "rate", "find_rate", "every", "samples", "hdr"])]
+    pub steps: Vec<Frequency>,
     /// The client; default: `engine`
     #[arg(long, value_enum)]
     pub client: Option<ClientArg>,
@@ -96,6 +104,10 @@ pub struct LoadArgs {
     /// Deadline of a connection's handshake
     #[arg(long, default_value = "5 s")]
     pub connect_timeout: Span,
+    /// Print the requests of every such interval while the load runs: a line, or with --json an object on a line of its
+    /// own, before the result. At least 100 ms
+    #[arg(long, value_name = "TIME", conflicts_with = "find_rate")]
+    pub every: Option<Span>,
     /// Write one record for each request to this file, as JSON lines (contract/schema/sample.schema.json)
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,

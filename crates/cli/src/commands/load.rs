@@ -4,17 +4,20 @@ mod by_request;
 mod find_rate;
 mod follow;
 mod hdr;
+mod live;
+mod step;
+mod steps;
 
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use wirelab_endpoint::Refusal;
-use wirelab_endpoint::load::{Client, LoadResult, Progress, Results};
+use wirelab_endpoint::load::{Client, LoadResult, Results};
 use wirelab_endpoint::look::look;
 use wirelab_model::metric::{Metric, Quantity, Unit, Value, Values};
 use wirelab_model::protocol::Protocol;
@@ -24,12 +27,12 @@ use wirelab_model::units::Span;
 use wirelab_model::warning::Warning;
 
 use self::by_request::ByRequest;
+use self::live::Live;
 use crate::args::{ClientArg, LoadArgs, ResumptionArg, TlsArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
-use crate::output::{print, print_json};
+use crate::output::{print, print_document, print_json};
 use crate::requests::Requests;
-use crate::stderr;
 use crate::visits::FLAG;
 
 /// Number of requests that are sent once before the measurement, if there are several.
@@ -49,6 +52,9 @@ pub fn load(args: &LoadArgs) -> Result {
         }
     }
     find_rate::check(&args.find_rate)?;
+    if let Some(every) = args.every.filter(|every| duration(*every) < live::SHORTEST) {
+        return Err(Failure::input(format!("--every {every}: the shortest interval is 100 ms")));
+    }
     let stop = stop_flag()?;
     let requests = match args.follow {
         Some(most) => follow::follow(args, most, &stop)?,
@@ -72,13 +78,16 @@ pub fn load(args: &LoadArgs) -> Result {
     if !args.find_rate.is_empty() {
         return find_rate::find_rate(args, &requests, &spec, client, &stop);
     }
+    if !args.steps.is_empty() {
+        return steps::steps(args, &requests, &spec, client, &stop);
+    }
     for path in [&args.samples, &args.hdr].into_iter().flatten() {
         // An unwritable file is found before the measurement, not after it.
         File::create(path).map_err(|error| unwritable(path, &error))?;
     }
-    let bar = Bar::new(&spec, args.show.quiet);
-    let result = wirelab_endpoint::load::run(&spec, client, |progress| bar.show(progress), &stop);
-    drop(bar);
+    let live = Live::new(&spec, args.every.map(duration), &args.show);
+    let result = wirelab_endpoint::load::run(&spec, client, live.every(), |news| live.show(&news), &stop);
+    live.end()?;
     let result = result.map_err(unanswered)?;
     if let Some(path) = &args.samples {
         result.results.write(path).map_err(|error| unwritable(path, &error))?;
@@ -90,7 +99,12 @@ pub fn load(args: &LoadArgs) -> Result {
     let warning = stalls(&spec.schedule, &values);
     let by_request = ByRequest::of(&requests, &result);
     if args.show.json {
-        show_json(&requests, (protocol, client), &result, &values, &by_request, warning.as_ref())?;
+        let object = object(&requests, (protocol, client), &result, &values, &by_request, warning.as_ref())?;
+        match args.every {
+            // A line, as those of the intervals are.
+            Some(_) => print_document(&format!("{object}\n"))?,
+            None => print_json(&object)?,
+        }
     } else {
         print(&text(args, &requests, (protocol, client), &result, &values, warning.as_ref()))?;
         print(&by_request.text())?;
@@ -177,40 +191,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("cannot write {}: {error}", path.display()))
 }
 
-/// Progress on standard error; hidden if that is not a terminal.
-struct Bar {
-    bar: ProgressBar,
-    extent: Extent,
-}
-
-impl Bar {
-    fn new(spec: &ClientSpec, quiet: bool) -> Self {
-        let length = match spec.extent {
-            Extent::Requests(count) => count,
-            Extent::DurationNs(ns) => ns,
-        };
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let style = ProgressStyle::with_template("{wide_bar:.cyan/dim} {msg}").expect("the template is valid");
-        let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style.progress_chars("━━─"));
-        stderr::keep_below(&bar);
-        Self { bar, extent: spec.extent }
-    }
-
-    fn show(&self, progress: Progress) {
-        let Progress { elapsed, requests, failed } = progress;
-        let Some(elapsed) = elapsed else { return self.bar.set_message("connecting and warming up") };
-        self.bar.set_position(match self.extent {
-            Extent::Requests(_) => requests,
-            Extent::DurationNs(_) => u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
-        });
-        self.bar.set_message(format!("{:.1} s, {requests} requests, {failed} failed", elapsed.as_secs_f64()));
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.nanos())
 }
 
 /// The spec of a load on a server to which the user may send it, with options that the protocol has.
@@ -287,19 +269,20 @@ fn stalls(schedule: &Schedule, values: &Values) -> Option<Warning> {
     wirelab_stats::hides_stalls(schedule, share).then_some(Warning::Stalls { cell: None, share })
 }
 
-fn show_json(
+/// The result for programs.
+fn object(
     requests: &Requests,
     (protocol, client): (Protocol, Client),
     result: &LoadResult,
     values: &Values,
     by_request: &ByRequest,
     warning: Option<&Warning>,
-) -> Result {
+) -> Result<serde_json::Value> {
     let histograms = match &result.results {
         Results::Histograms(histograms) => serde_json::to_value(histograms).map_err(Failure::failed)?,
         Results::Samples(_) => serde_json::Value::Null,
     };
-    print_json(&json!({
+    Ok(json!({
         "url": requests.url(),
         "address": requests.target.socket(),
         "protocol": protocol,

@@ -30,6 +30,12 @@ fn load(place: &Place, protocol: Protocol, url: &str, args: &[&str]) -> Said {
     run(place.folder(), &all)
 }
 
+/// Runs `wirelab load` with HTTP/1.1 and these arguments.
+#[track_caller]
+fn load_with(place: &Place, url: &str, args: &[&str]) -> Said {
+    run(place.folder(), &[&["load", "--protocol", "h1c", url], args].concat())
+}
+
 fn json(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}", said.out))
 }
@@ -394,6 +400,53 @@ fn a_redirect_that_comes_later_is_a_failed_request() {
 }
 
 #[test]
+fn the_intervals_of_a_load_have_all_its_requests_with_either_client() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2c));
+    let url = url(Protocol::H2c, server.port, "/bytes/100");
+    for client in ["engine", "builtin"] {
+        let args = ["--every", "100ms", "-d", "450ms", "-c", "2", "-t", "2", "--client", client, "--json"];
+        let said = load(&place, Protocol::H2c, &url, &args).with_status(0);
+        let mut lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let result = lines.pop().unwrap();
+        let intervals: Vec<_> = lines.iter().map(|line| &line["interval"]).collect();
+        assert!(intervals.len() >= 5, "{intervals:?}");
+        for (number, interval) in intervals.iter().enumerate() {
+            assert_eq!(interval["from_ns"], number * 100_000_000);
+            let is_last = number + 1 == intervals.len();
+            assert!(is_last || interval["length_ns"] == 100_000_000, "{interval}");
+        }
+        let end = |interval: &Value| interval["from_ns"].as_u64().unwrap() + interval["length_ns"].as_u64().unwrap();
+        assert_eq!(end(intervals.last().unwrap()), result["window_ns"].as_u64().unwrap());
+        let sum: u64 = intervals.iter().map(|interval| interval["requests"].as_u64().unwrap()).sum();
+        assert!(sum > 0);
+        assert_eq!(sum, result["requests"].as_u64().unwrap(), "{client}");
+        let slowest = |values: &Value| values["response_max"].as_f64().unwrap_or(0.0);
+        let of_intervals = intervals.iter().map(|interval| slowest(&interval["values"])).fold(0.0, f64::max);
+        assert_eq!(of_intervals, slowest(&result["values"]));
+    }
+    let said = load(&place, Protocol::H2c, &url, &["--every", "100ms", "-d", "250ms"]).with_status(0);
+    assert!(said.out.lines().filter(|line| line.contains("median")).count() >= 3, "{}", said.out);
+}
+
+#[test]
+fn an_interval_in_which_nothing_ends_is_shown_and_failures_make_its_median_infinite() {
+    let place = Place::new();
+    let server = Hostile::plain(Conduct::AnswerThen(Conduct::response("200 OK", ""), String::new()));
+    let url = url(Protocol::H1c, server.port, "/");
+    // The request is sent once before the load, and gets the only answer.
+    let args = ["--every", "100ms", "-n", "1", "--timeout", "350ms", "--json"];
+    let said = load_with(&place, &url, &args).with_status(1);
+    let intervals: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let intervals: Vec<_> = intervals.iter().filter_map(|line| line.get("interval")).collect();
+    assert!(intervals.len() >= 4, "{intervals:?}");
+    assert_eq!((&intervals[0]["requests"], &intervals[0]["errors"]), (&Value::from(0), &serde_json::json!({})));
+    let last = intervals.last().unwrap();
+    assert_eq!(last["errors"]["timeout"], 1);
+    assert!(last["values"]["response_median"]["infinite"].is_string(), "{last}");
+}
+
+#[test]
 fn ctrl_c_ends_it_with_what_was_measured() {
     let place = Place::new();
     let server = Hostile::plain(Conduct::ok());
@@ -438,6 +491,33 @@ fn arguments_that_would_do_nothing_are_refused() {
     check(&["https://user:secret@localhost/"], &["user name"]);
     check(&["ftp://localhost/"], &["ftp", "https"]);
     check(&["https://localhost/", "-H", "nonsense"], &["NAME: VALUE"]);
+    check(&["https://localhost/", "--steps", "100/s,fast"], &["--steps", "fast"]);
+    check(&["https://localhost/", "--steps", "100/s", "--rate", "100/s"], &["--steps", "--rate"]);
+    check(&["https://localhost/", "--every", "10ms"], &["the shortest interval is 100 ms"]);
+}
+
+#[test]
+fn steps_have_their_rates_and_are_judged_one_by_one() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2c));
+    let url = url(Protocol::H2c, server.port, "/bytes/10");
+    let steps = ["--steps", "20/s,100/s", "-d", "95ms", "--arrivals", "uniform"];
+    let found = json(&load(&place, Protocol::H2c, &url, &[&steps[..], &["--json"]].concat()).with_status(0));
+    let sent: Vec<_> =
+        found["steps"].as_array().unwrap().iter().map(|step| (&step["rate_per_s"], &step["requests"])).collect();
+    assert_eq!(sent, [(&Value::from(20.0), &Value::from(2)), (&Value::from(100.0), &Value::from(10))]);
+    assert_eq!(server.stop(), 2 + 10 + 1);
+
+    let server = Hostile::plain(Conduct::AnswerThen(Conduct::response("200 OK", ""), Conduct::response("503 No", "")));
+    let url = format!("http://localhost:{}/", server.port);
+    let bound = [&steps[..], &["--fail-on", "errors > 1 %"]].concat();
+    load(&place, Protocol::H1c, &url, &bound).with_status(1).complains(&["no request", "succeeded"]);
+    let server = Builtin::start(&place, serve(Protocol::H2c));
+    let url = format!("http://localhost:{}/bytes/10", server.port);
+    let bound = [&steps[..], &["--fail-on", "max > 1 ns"]].concat();
+    let said =
+        load(&place, Protocol::H2c, &url, &bound).with_status(3).complains(&["the step at 20.0 /s", "response_max"]);
+    assert_eq!(said.out.matches("succeeded").count(), 2, "{}", said.out);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use wirelab_contract::event::{Command, Configured};
 use wirelab_contract::exposition::{Exposed, Times};
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_contract::transport::TransportReport;
+use wirelab_engine::intervals::Intervals;
 use wirelab_engine::progress::Progress;
 use wirelab_engine::results::ThreadResults;
 
@@ -54,9 +55,16 @@ pub(crate) struct Outcome {
     pub sent_again: u64,
 }
 
-/// A callback, called ten times a second with the numbers of completed and of failed requests. Returns true to stop the
-/// client.
-pub(crate) type Watch<'a> = Box<dyn FnMut(u64, u64) -> bool + 'a>;
+/// Gets the numbers of completed and of failed requests, and what each thread tells. Returns true to stop the client.
+type Look<'a> = dyn FnMut(u64, u64, &[Arc<Progress>]) -> bool + 'a;
+
+/// What watches a client.
+pub(crate) struct Watch<'a> {
+    /// Called ten times a second.
+    pub look: Box<Look<'a>>,
+    /// The length of the intervals, if they are wanted; not 0.
+    pub every: Option<Duration>,
+}
 
 /// A started client.
 pub(crate) struct Control<'a> {
@@ -83,6 +91,7 @@ impl<'a> Control<'a> {
         let zero = Instant::now();
         let (orders, progress, configured) = Default::default();
         let keeps_partial = watch.is_some();
+        let every = watch.as_ref().and_then(|watch| watch.every);
         let mut control = Self {
             spec: Arc::clone(&spec),
             orders,
@@ -97,7 +106,8 @@ impl<'a> Control<'a> {
         };
         for share in Share::all(&spec) {
             let response = spec.exposition.as_ref().map(|_| Box::default());
-            let progress = Arc::new(Progress { response, ..Progress::default() });
+            let intervals = every.map(Intervals::new);
+            let progress = Arc::new(Progress { response, intervals, ..Progress::default() });
             control.progress.push(Arc::clone(&progress));
             let (numbers, reports) = (Arc::clone(&control.numbers), control.sender.clone());
             let orders = threads::start(Job { spec: Arc::clone(&spec), driver, share, numbers, progress, reports })
@@ -142,6 +152,11 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// What each thread tells while it works.
+    pub fn progress(&self) -> &[Arc<Progress>] {
+        &self.progress
+    }
+
     /// The sender for commands.
     pub fn sender(&self) -> Sender<Message> {
         self.sender.clone()
@@ -182,6 +197,9 @@ impl<'a> Control<'a> {
         if self.spec.connections == ConnectionPolicy::PerRequest {
             // Connections of the warm-up are not part of the results.
             self.numbers.store(0, Ordering::Relaxed);
+        }
+        for intervals in self.progress.iter().filter_map(|progress| progress.intervals.as_ref()) {
+            intervals.begin(zero);
         }
         self.order(Order::Measure(zero));
         let (mut last, mut halted, mut missing) = (None, false, self.orders.len());
@@ -277,7 +295,7 @@ impl<'a> Control<'a> {
                 Some(watch) => {
                     let sum = |count: fn(&Progress) -> u64| self.progress.iter().map(|p| count(p)).sum();
                     let completed = sum(|p| p.requests.load(Ordering::Relaxed));
-                    if watch(completed, sum(|p| p.failed.load(Ordering::Relaxed))) {
+                    if (watch.look)(completed, sum(|p| p.failed.load(Ordering::Relaxed)), &self.progress) {
                         // One stop is enough, because the client ends after it.
                         self.watch = None;
                         return Ok(None);

@@ -153,6 +153,9 @@ impl<T: Transport> ThreadState<T> {
         } else if let Some(response) = &self.progress.response {
             response.add(record.end.saturating_duration_since(record.intended));
         }
+        if let Some(intervals) = &self.progress.intervals {
+            intervals.add(&record);
+        }
         self.progress.requests.fetch_add(1, Ordering::Relaxed);
         if self.last_end.get().is_none_or(|last| last < record.end) {
             self.last_end.set(Some(record.end));

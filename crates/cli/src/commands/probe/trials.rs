@@ -173,7 +173,7 @@ fn perform(
     };
     spec.schedule = Schedule::Closed { workers: 1, pause };
     let began = Instant::now();
-    let result = load::run(&spec, client(args), |_| {}, stop);
+    let result = load::run(&spec, client(args), None, |_| {}, stop);
     let failed = |reason: String| Outcome::failed(Blame::Server, reason);
     let (outcome, values, window_ns, configured) = match result {
         Ok(result) => match (&result.results, result.first_failure) {
