@@ -68,6 +68,20 @@ fn the_first_slow_commit_is_found_and_its_working_trees_are_removed() {
 }
 
 #[test]
+fn the_first_slow_build_of_a_list_is_found_though_it_takes_many_times_as_long() {
+    let place = Place::new();
+    for (name, delay) in [("one", 1), ("two", 15), ("three", 16)] {
+        fs::write(place.path(&format!("{name}.py")), server(delay)).unwrap();
+    }
+    let [one, two, three] = ["one", "two", "three"].map(|name| format!("python3 {name}.py {{port}}"));
+    let mut words = vec!["ab", "--quiet", "--json", "--base", &one, "--bisect", &two, "--head", &three];
+    words.extend(["requests=8", "warm_up=0", "blocks.max=10", "planted=0 %"].iter().flat_map(|set| ["--set", set]));
+    let found = run(place.folder(), &words).with_status(3).complains(&["the first bad build is", "two.py"]);
+    let found: Value = serde_json::from_str(&found.out).unwrap();
+    assert_eq!(found["suspects"], serde_json::json!([two]), "{found}");
+}
+
+#[test]
 fn ranges_and_builds_that_cannot_be_searched_start_nothing() {
     let place = repository();
     for (range, words) in [

@@ -227,11 +227,12 @@ impl Bisection<'_> {
     }
 }
 
-/// The limit in the middle of an effect, on a logarithmic scale, because ratios multiply.
+/// The limit in the middle of an effect, on a logarithmic scale, because ratios multiply; for large effects 99 %, the
+/// highest limit that a requirement may have, which is still between no effect and this one.
 fn half(ratio: Option<f64>) -> Share {
     let share = ratio.map_or(0.0, |ratio| ratio.sqrt() - 1.0);
     // Two decimals of a per cent are less than the noise, and can be read.
-    Share(((share * 1e4).round() / 1e4).max(1e-4))
+    Share(((share * 1e4).round() / 1e4).clamp(1e-4, 0.99))
 }
 
 /// The verdict of all requirements together, with the effect that decides it.
@@ -270,5 +271,6 @@ mod tests {
         assert_eq!(half(Some(1.21)), Share(0.1));
         assert_eq!(half(Some(1.05)), Share(0.0247));
         assert_eq!(half(Some(1.0)), Share(1e-4));
+        assert_eq!(half(Some(10.0)), Share(0.99));
     }
 }
