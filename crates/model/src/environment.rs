@@ -14,6 +14,16 @@ pub struct Environment {
     pub system: String,
     /// The processor's name.
     pub cpu: String,
+    /// The processor's family, model, stepping and microcode, because several models may have one name; absent in
+    /// records before 2026-11-25, as are the caches and the mitigations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// Sizes of the caches that the first processor uses, by level and type.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub caches: IndexMap<String, String>,
+    /// What the kernel does about each weakness of the processor. It can double the time of a system call.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub mitigations: IndexMap<String, String>,
     /// Number of processors that wirelab may use.
     pub cores: u32,
     /// The frequency governor.

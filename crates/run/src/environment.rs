@@ -51,6 +51,10 @@ pub fn read() -> Environment {
     let mut notes = Notes::default();
     let cpuinfo = notes.file("cpu", "/proc/cpuinfo").unwrap_or_default();
     let cores = std::thread::available_parallelism();
+    let cpu_model = cpu_model(&cpuinfo, &mut notes);
+    let processors = Path::new("/sys/devices/system/cpu");
+    let caches = notes.entries("caches", &processors.join("cpu0/cache"), cache);
+    let mitigations = notes.entries("mitigations", &processors.join("vulnerabilities"), mitigation);
     let hypervisor = hypervisor(&cpuinfo, &mut notes);
     let mut sysctls = IndexMap::new();
     for name in SYSCTLS {
@@ -73,6 +77,9 @@ pub fn read() -> Environment {
         kernel: kernel(&mut notes),
         system: notes.field("system", "/etc/os-release", "PRETTY_NAME", '=').unwrap_or_default(),
         cpu: cpu(&cpuinfo, &mut notes),
+        cpu_model,
+        caches,
+        mitigations,
         cores: match &cores {
             Ok(cores) => u32::try_from(cores.get()).unwrap_or(u32::MAX),
             Err(error) => {
@@ -114,10 +121,16 @@ pub fn differences(before: &Environment, now: &Environment) -> Vec<String> {
         (before != now).then(|| format!("{what} was `{before}` and is `{now}`"))
     };
     let governor = |environment: &Environment| environment.governor.clone().unwrap_or_else(|| "unknown".to_owned());
+    // Older records do not have it.
+    let model = |environment: &Environment| match (&before.cpu_model, &now.cpu_model) {
+        (Some(_), Some(_)) => environment.cpu_model.clone().unwrap_or_default(),
+        _ => String::new(),
+    };
     [
         differs("wirelab", &before.wirelab, &now.wirelab),
         differs("the kernel", &before.kernel, &now.kernel),
         differs("the processor", &before.cpu, &now.cpu),
+        differs("the processor's model", &model(before), &model(now)),
         differs("the number of processors", &before.cores, &now.cores),
         differs("the frequency governor", &governor(before), &governor(now)),
     ]
@@ -144,6 +157,25 @@ impl Notes {
                 None
             }
         }
+    }
+
+    /// The `fact` of each entry of a folder, in the order of their names.
+    fn entries(
+        &mut self,
+        name: &str,
+        folder: &Path,
+        fact: fn(&Path) -> Option<(String, String)>,
+    ) -> IndexMap<String, String> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.unknown(name, format!("`{}` cannot be read: {error}", folder.display()));
+                return IndexMap::new();
+            }
+        };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        paths.iter().filter_map(|path| fact(path)).collect()
     }
 
     /// Value of `NAME: value` or `NAME=value` in a file, without quotes.
@@ -179,6 +211,40 @@ fn cpu(cpuinfo: &str, notes: &mut Notes) -> String {
         notes.unknown("cpu", "`/proc/cpuinfo` has neither `model name` nor `CPU part`".to_owned());
         String::new()
     })
+}
+
+/// `family 25, model 17, stepping 1, microcode 0x1000065`; on Arm the implementer, variant, part and revision.
+fn cpu_model(cpuinfo: &str, notes: &mut Notes) -> Option<String> {
+    const NAMES: [(&str, &str); 8] = [
+        ("family", "cpu family"),
+        ("model", "model"),
+        ("stepping", "stepping"),
+        ("microcode", "microcode"),
+        ("implementer", "CPU implementer"),
+        ("variant", "CPU variant"),
+        ("part", "CPU part"),
+        ("revision", "CPU revision"),
+    ];
+    let known = NAMES.iter().filter_map(|(name, key)| Some(format!("{name} {}", field(cpuinfo, key, ':')?)));
+    let known = known.collect::<Vec<_>>().join(", ");
+    if known.is_empty() {
+        notes.unknown("cpu_model", "`/proc/cpuinfo` has no numbers of the processor's model".to_owned());
+        return None;
+    }
+    Some(known)
+}
+
+/// `L1 Data` and `32K` of a folder such as `/sys/devices/system/cpu/cpu0/cache/index0`.
+fn cache(folder: &Path) -> Option<(String, String)> {
+    let of = |name: &str| fs::read_to_string(folder.join(name)).ok().map(|text| text.trim().to_owned());
+    Some((format!("L{} {}", of("level")?, of("type")?), of("size")?))
+}
+
+/// A weakness that this processor has, and what the kernel does about it.
+fn mitigation(path: &Path) -> Option<(String, String)> {
+    let state = fs::read_to_string(path).ok()?;
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    (state.trim() != "Not affected").then(|| (name, state.trim().to_owned()))
 }
 
 /// Product name of the hypervisor, if the processor's flag reports one.
@@ -256,6 +322,7 @@ mod tests {
             ("load_average", environment.load_average.is_some()),
             ("system", !environment.system.is_empty()),
             ("cpu", !environment.cpu.is_empty()),
+            ("cpu_model", environment.cpu_model.is_some()),
         ] {
             assert!(known != environment.unknown.contains_key(fact), "{fact}: {environment:?}");
         }
@@ -283,5 +350,31 @@ mod tests {
     fn fields_are_read_with_spaces_and_quotes_around_them() {
         assert_eq!(field("a : 1\nmodel name\t: X Y\n", "model name", ':'), Some("X Y".to_owned()));
         assert_eq!(field("PRETTY_NAME=\"Debian 13\"", "PRETTY_NAME", '='), Some("Debian 13".to_owned()));
+    }
+
+    #[test]
+    fn a_processor_is_described_by_what_its_kernel_says() {
+        let model = |cpuinfo: &str| cpu_model(cpuinfo, &mut Notes::default());
+        let x86 = "cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\nmicrocode\t: 0x1000065\n";
+        assert_eq!(model(x86).as_deref(), Some("family 25, model 17, stepping 1, microcode 0x1000065"));
+        let arm = "CPU implementer\t: 0x41\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
+        assert_eq!(model(arm).as_deref(), Some("implementer 0x41, variant 0x3, part 0xd0c, revision 1"));
+        assert_eq!(model("processor\t: 0\n"), None);
+
+        let folder = tempfile::tempdir().unwrap();
+        for (name, state) in [("spectre_v2", "Mitigation: Retpolines\n"), ("mds", "Not affected\n")] {
+            fs::write(folder.path().join(name), state).unwrap();
+        }
+        let mut notes = Notes::default();
+        let found = notes.entries("mitigations", folder.path(), mitigation);
+        assert_eq!(found, [("spectre_v2".to_owned(), "Mitigation: Retpolines".to_owned())].into());
+        let index = folder.path().join("index0");
+        fs::create_dir(&index).unwrap();
+        for (name, value) in [("level", "1\n"), ("type", "Data\n"), ("size", "32K\n")] {
+            fs::write(index.join(name), value).unwrap();
+        }
+        assert_eq!(cache(&index), Some(("L1 Data".to_owned(), "32K".to_owned())));
+        assert!(notes.entries("caches", &folder.path().join("absent"), cache).is_empty());
+        assert!(notes.0["caches"].contains("cannot be read"), "{:?}", notes.0);
     }
 }

@@ -1,5 +1,6 @@
 //! Method, environment, and the command that reproduces the run.
 
+use indexmap::IndexMap;
 use wirelab_model::table::{Design, Table};
 
 use crate::numbers::{share, significant};
@@ -189,6 +190,16 @@ pub(super) fn environment(input: &Input) -> Vec<Fact> {
         }
     }
     let known = ["governor", "clock_source", "load_average"];
+    let listed = |entries: &IndexMap<String, String>| {
+        entries.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; ")
+    };
+    // Older manifests do not have them.
+    let more = [
+        ("Processor model", machine.cpu_model.clone().unwrap_or_default()),
+        ("Caches of a processor", listed(&machine.caches)),
+        ("Weaknesses of the processor", listed(&machine.mitigations)),
+    ];
+    facts.extend(more.into_iter().filter(|(_, value)| !value.is_empty()));
     let mut facts: Vec<_> = facts.into_iter().map(|(name, value)| Fact { name: name.to_owned(), value }).collect();
     let unknown = machine.unknown.iter().filter(|(name, _)| !known.contains(&name.as_str()));
     facts.extend(unknown.map(|(name, why)| Fact { name: name.clone(), value: format!("unknown: {why}") }));
