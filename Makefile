@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration audit bench-peers bench-engine bench-null-server chart power clean
+	check-browsertime calibration audit fuzz bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -13,6 +13,8 @@ PROXY ?= nftables
 ENDPOINTS ?=
 # Endpoints that test-endpoints omits, separated by commas.
 EXCEPT ?=
+# How long each target of fuzz runs.
+FUZZ_SECONDS ?= 60
 # How long the audit runs.
 AUDIT_MINUTES ?= 60
 
@@ -114,6 +116,9 @@ calibration: build ## compare clients and the kernel with known delays of 1, 10 
 
 audit: build ## false verdicts, power and coverage on this machine: docs/audit.md and target/audit.json (AUDIT_MINUTES=60)
 	tests/audit/audit.py $(WIRELAB) --minutes $(AUDIT_MINUTES) --page docs/audit.md --json target/audit.json
+
+fuzz: ## change known inputs of every reader of foreign text at random, and look for panics (FUZZ_SECONDS=60 per reader)
+	WIRELAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --release --locked --workspace --test cli -- --nocapture fuzz::
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh

@@ -6,6 +6,7 @@ pub mod cluster;
 mod command;
 pub mod devtools;
 mod foreign;
+pub mod fuzz;
 pub mod har;
 pub mod installed;
 pub mod lab;

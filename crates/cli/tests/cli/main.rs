@@ -11,6 +11,7 @@ mod compare;
 mod contract;
 mod crowd;
 mod fake_lab;
+mod fuzz;
 mod gate;
 mod grpc;
 mod helm;
