@@ -95,7 +95,7 @@ pub struct LoadResult {
 /// Runs a client in this process: check request, connections, warm-up, measured window. Does not write `spec.results`.
 ///
 /// Tells its progress, and each interval of the length `every` if that is given (not 0). Then each request is counted
-/// twice, which costs about 100 ns.
+/// twice (for the cost see docs/performance.md).
 ///
 /// Checks `stop` about ten times a second. Set during the window, it ends the window with the results so far; set
 /// earlier, it returns [`Refusal::Failed`].
