@@ -24,7 +24,12 @@ fn main() {
     let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
     let archive = Path::new(&variable("OUT_DIR")).join("endpoints.tar.gz");
     pack(&root, &archive).unwrap_or_else(|error| panic!("packing the endpoints into {}: {error}", archive.display()));
-    println!("cargo::rustc-env=WIRELAB_VERSION={} ({})", variable("CARGO_PKG_VERSION"), commit(&root));
+    let commit = commit(&root);
+    let shown = commit.as_deref().unwrap_or("commit unknown");
+    println!("cargo::rustc-env=WIRELAB_VERSION={} ({shown})", variable("CARGO_PKG_VERSION"));
+    if let Some(commit) = commit {
+        println!("cargo::rustc-env=WIRELAB_COMMIT_OF_BUILD={commit}");
+    }
 }
 
 fn variable(name: &str) -> String {
@@ -63,11 +68,12 @@ fn add(builder: &mut Builder<impl io::Write>, root: &Path, path: &Path) -> io::R
     builder.append_data(&mut header, path, content.as_slice())
 }
 
-/// The commit of the sources, for `--version`: from `WIRELAB_COMMIT`, as a packager sets it, or from git.
-fn commit(root: &Path) -> String {
+/// The commit of the sources, for `--version` and the manifests of runs: from `WIRELAB_COMMIT`, as a packager sets it,
+/// or from git.
+fn commit(root: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=WIRELAB_COMMIT");
     if let Ok(commit) = env::var("WIRELAB_COMMIT") {
-        return commit;
+        return Some(commit);
     }
     let git = |args: &[&str]| {
         let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
@@ -75,9 +81,7 @@ fn commit(root: &Path) -> String {
     };
     // A copy of the sources within another repository has no commit of its own.
     let is_own = git(&["ls-files", "--error-unmatch", "crates/cli/build.rs"]).is_some();
-    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]).filter(|_| is_own) else {
-        return "commit unknown".to_owned();
-    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).filter(|_| is_own)?;
     // The log of HEAD grows with every commit and checkout; with reflogs switched off, only checkouts are noticed.
     for file in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--path-format=absolute", "--git-path", file]).map(PathBuf::from);
@@ -90,8 +94,8 @@ fn commit(root: &Path) -> String {
     let sources =
         fs::read_dir(root.join("crates")).into_iter().flatten().flatten().map(|entry| entry.path().join("src"));
     sources.for_each(|path| println!("cargo::rerun-if-changed={}", path.display()));
-    match git(&[&["status", "--porcelain", "--"], &code[..]].concat()) {
+    Some(match git(&[&["status", "--porcelain", "--"], &code[..]].concat()) {
         Some(changes) if changes.is_empty() => commit,
         _ => format!("{commit}, modified"),
-    }
+    })
 }

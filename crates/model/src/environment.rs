@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// wirelab's version and build profile.
     pub wirelab: String,
+    /// The commit that wirelab was built from, with `, modified` if the sources differed from it; absent if the build
+    /// did not know it, and in records before 2026-11-25.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The kernel, as from `uname -sr`.
     pub kernel: String,
     /// The distribution's name.

@@ -74,6 +74,8 @@ pub fn read() -> Environment {
             env!("CARGO_PKG_VERSION"),
             if cfg!(debug_assertions) { "debug" } else { "release" }
         ),
+        // Known to the program only.
+        commit: None,
         kernel: kernel(&mut notes),
         system: notes.field("system", "/etc/os-release", "PRETTY_NAME", '=').unwrap_or_default(),
         cpu: cpu(&cpuinfo, &mut notes),
@@ -121,16 +123,17 @@ pub fn differences(before: &Environment, now: &Environment) -> Vec<String> {
         (before != now).then(|| format!("{what} was `{before}` and is `{now}`"))
     };
     let governor = |environment: &Environment| environment.governor.clone().unwrap_or_else(|| "unknown".to_owned());
-    // Older records do not have it.
-    let model = |environment: &Environment| match (&before.cpu_model, &now.cpu_model) {
-        (Some(_), Some(_)) => environment.cpu_model.clone().unwrap_or_default(),
-        _ => String::new(),
+    // Older records lack some facts.
+    let differs_if_known = |what: &str, before: &Option<String>, now: &Option<String>| match (before, now) {
+        (Some(before), Some(now)) => differs(what, before, now),
+        _ => None,
     };
     [
         differs("wirelab", &before.wirelab, &now.wirelab),
+        differs_if_known("wirelab's commit", &before.commit, &now.commit),
         differs("the kernel", &before.kernel, &now.kernel),
         differs("the processor", &before.cpu, &now.cpu),
-        differs("the processor's model", &model(before), &model(now)),
+        differs_if_known("the processor's model", &before.cpu_model, &now.cpu_model),
         differs("the number of processors", &before.cores, &now.cores),
         differs("the frequency governor", &governor(before), &governor(now)),
     ]

@@ -12,6 +12,7 @@ use wirelab_lab::endpoints::{self, Found, describe, digest};
 use wirelab_lab::{Lab, LabError, PreparedLab};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
+use wirelab_model::environment::Environment;
 use wirelab_model::film::{Developed, Films, INDEX};
 use wirelab_model::histogram::Histograms;
 use wirelab_model::integrity::Integrity;
@@ -58,6 +59,8 @@ pub struct Create<'a> {
     pub endpoints: Vec<Found>,
     /// Lab of the run.
     pub lab: &'a dyn Lab,
+    /// Commit of the program, if it knows it.
+    pub commit: Option<&'a str>,
     /// Whether foreign hosts may get more requests than the polite limit, because the user confirmed it.
     pub may_load: bool,
 }
@@ -135,7 +138,7 @@ impl Run {
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
         film::only_pages_are_filmed(&create.plan, &observers)?;
         check(&create.plan, create.lab)?;
-        let environment = environment::read();
+        let environment = Environment { commit: create.commit.map(str::to_owned), ..environment::read() };
         let mut warnings = create.warnings;
         warnings.extend(create.lab.warnings());
         warnings.extend(environment::warnings(&environment));

@@ -131,6 +131,7 @@ fn prepare(mut study: Study, sets: &[String], args: &RunArgs) -> Result<Option<(
         visits::admit(&aims.collect())?;
     }
     let mut run = Run::create(Create {
+        commit: option_env!("WIRELAB_COMMIT_OF_BUILD"),
         may_load: args.i_may_load_these_hosts,
         parent: &args.out,
         study,

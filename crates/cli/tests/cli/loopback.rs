@@ -104,6 +104,9 @@ fn a_user_without_root_gets_results_of_every_protocol_also_where_the_kernel_forb
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     let is_allowed = allowed.split_whitespace().any(|name| name == "cubic");
     let manifest: Value = serde_json::from_slice(&fs::read(path.join("manifest.json")).unwrap()).unwrap();
+    let version = run(folder.path(), &["--version"]).with_status(0).out;
+    let commit = manifest["environment"]["commit"].as_str().unwrap_or("commit unknown");
+    assert!(version.contains(&format!("({commit})")), "{commit}: {version}");
     let warnings = manifest["warnings"].as_array().unwrap();
     let is_replaced = warnings.iter().any(|warning| warning["warning"] == "congestion_replaced");
     assert_eq!(is_replaced, !is_allowed, "{warnings:?}");

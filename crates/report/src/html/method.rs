@@ -195,6 +195,7 @@ pub(super) fn environment(input: &Input) -> Vec<Fact> {
     };
     // Older manifests do not have them.
     let more = [
+        ("Commit of wirelab", machine.commit.clone().unwrap_or_default()),
         ("Processor model", machine.cpu_model.clone().unwrap_or_default()),
         ("Caches of a processor", listed(&machine.caches)),
         ("Weaknesses of the processor", listed(&machine.mitigations)),

@@ -68,6 +68,7 @@ pub fn planned(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab:
 /// The same with the study's planted effects.
 pub fn planting(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab: &dyn Lab) -> Result<Run, RunError> {
     let mut run = Run::create(Create {
+        commit: None,
         may_load: false,
         parent,
         study,
