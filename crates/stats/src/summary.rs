@@ -65,13 +65,18 @@ pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<V
         failure: decode("failure", &histograms.failure)?,
         window_ns,
         ok: histograms.requests,
-        failed: histograms.errors.values().sum(),
-        bytes: histograms.bytes_in + histograms.bytes_out,
-        handshakes: histograms.handshakes.values().sum(),
-        resumed: began(Handshake::Resumed) + began(Handshake::EarlyAccepted),
+        failed: total(histograms.errors.values())?,
+        bytes: total([&histograms.bytes_in, &histograms.bytes_out])?,
+        handshakes: total(histograms.handshakes.values())?,
+        resumed: total([&began(Handshake::Resumed), &began(Handshake::EarlyAccepted)])?,
         early: began(Handshake::EarlyAccepted),
     };
     Ok(requests.values())
+}
+
+/// The sum of a client's counts.
+fn total<'a>(counts: impl IntoIterator<Item = &'a u64>) -> Result<u64, HistogramError> {
+    counts.into_iter().try_fold(0_u64, |sum, count| sum.checked_add(*count)).ok_or(HistogramError::TooLarge)
 }
 
 /// The response times of a histogram with their counts, ascending, for drawing a distribution.
