@@ -47,6 +47,9 @@ pub fn film(frames: &[Frame]) -> Result<Film, Missing> {
             seen.push((frame, histogram));
         }
     }
+    // Pictures of another shape show a window without its final size.
+    let pixels = seen.last().ok_or(Missing::NoPictures)?.1.pixels;
+    seen.retain(|(_, histogram)| histogram.pixels == pixels);
     let (_, end) = seen.last().ok_or(Missing::NoPictures)?;
     let start = Histogram::white(end.pixels);
     // From here on the end differs from the start, so the divisor below is not 0.
