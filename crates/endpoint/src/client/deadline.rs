@@ -8,6 +8,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Instant;
 
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
 
 /// The deadline expired.
@@ -36,7 +37,8 @@ impl Deadline {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Ok(output));
             }
-            while self.0.as_mut().poll(cx).is_ready() {
+            // Without the runtime's budget: a future that never waits, such as the body of a flood, uses it up.
+            while pin!(unconstrained(self.0.as_mut())).poll(cx).is_ready() {
                 if TokioInstant::now() >= at {
                     return Poll::Ready(Err(Elapsed));
                 }
@@ -56,6 +58,18 @@ mod tests {
 
     fn now() -> Instant {
         TokioInstant::now().into_std()
+    }
+
+    #[tokio::test]
+    async fn a_future_that_uses_up_the_budget_of_its_task_is_stopped_too() {
+        let mut deadline = Deadline::new(now() + Duration::from_secs(60));
+        let busy = async {
+            loop {
+                tokio::task::coop::consume_budget().await;
+            }
+        };
+        let ended: Result<(), Elapsed> = deadline.guard(now() + Duration::from_millis(20), busy).await;
+        assert_eq!(ended, Err(Elapsed));
     }
 
     #[tokio::test(start_paused = true)]
