@@ -317,7 +317,11 @@ impl Link {
 
     /// The failure of the connection if it failed, otherwise `otherwise`.
     pub fn failure_or(&self, attempt: &str, otherwise: impl FnOnce() -> Failure) -> Failure {
-        self.connection.close_reason().map_or_else(otherwise, |reason| failure(attempt, &reason))
+        match self.connection.close_reason() {
+            // Closed by the library above, which knows the reason.
+            None | Some(quinn::ConnectionError::LocallyClosed) => otherwise(),
+            Some(reason) => failure(attempt, &reason),
+        }
     }
 
     /// Closes the connection with the error code `done`. Waits first for a wanted session ticket, for the time that it
