@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use hyper::StatusCode;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_engine::{failure, tls};
 
@@ -20,7 +21,16 @@ fn kind(error: &io::Error) -> ErrorKind {
     if error.get_ref().is_some_and(|inner| inner.is::<InterimFlood>()) {
         return ErrorKind::Protocol;
     }
-    failure::kind(error)
+    match error.kind() {
+        // Of the HTTP library, not of the kernel: a body whose framing is wrong.
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if error.raw_os_error().is_none() => {
+            match failure::kind(error) {
+                ErrorKind::Other => ErrorKind::Protocol,
+                known => known,
+            }
+        }
+        _ => failure::kind(error),
+    }
 }
 
 /// The text of the library `h2` for ENHANCE_YOUR_CALM, which says nothing about the cause.
@@ -51,9 +61,23 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
     Failure::new(class, message)
 }
 
-/// A message of a library in plain words.
+/// A message of a library in plain words: who says that the other floods it.
 fn plain(message: &str) -> String {
-    message.replace(H2_FLOODED, "flooded with frames")
+    let who = if message.contains("error received") {
+        "the server says that the client sends too much (error code 11)"
+    } else {
+        "flooded with frames"
+    };
+    message.replace(H2_FLOODED, who)
+}
+
+/// The status of a response that is no interim one. A switch of protocols is a failure, because no request asks for it.
+pub(crate) fn final_status(status: StatusCode) -> Result<u16, Failure> {
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        let message = "the server switched protocols (status 101), which no request asked for";
+        return Err(Failure::new(ErrorKind::Protocol, message));
+    }
+    Ok(status.as_u16())
 }
 
 /// Whether the message of an error and its causes says that the peer sent data before a request. The HTTP library has
@@ -81,5 +105,7 @@ mod tests {
     fn a_flood_of_frames_is_called_a_flood() {
         let text = h2::Error::from(h2::Reason::ENHANCE_YOUR_CALM).to_string();
         assert!(plain(&text).contains("flooded with frames"), "{text}");
+        let received = plain(&format!("connection error received: {H2_FLOODED}"));
+        assert!(received.ends_with("the server says that the client sends too much (error code 11)"), "{received}");
     }
 }

@@ -14,13 +14,14 @@ use hyper::Response;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
 use wirelab_engine::requests::prepare;
 
-use crate::client::failure;
+use crate::client::failure::{self, final_status};
 use crate::client::http::Recipe;
 use crate::client::http_body::OutgoingBody;
 use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_WAIT};
@@ -130,10 +131,12 @@ impl Connection for Http1Connection {
             Err(error) => return Err(driver.failure("waiting for the response", &error)),
         };
         let first_byte = Instant::now();
-        let status = response.status().as_u16();
+        let status = final_status(response.status())?;
         let mut body = response.into_body();
         let mut bytes_in = 0;
         while !body.is_end_stream() {
+            // Many small pieces may arrive at once; the deadline must be looked at between them.
+            consume_budget().await;
             match driver.until(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await {
                 None => break,
                 Some(Ok(frame)) => {

@@ -6,11 +6,13 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use hyper::body::{Body, Incoming};
+use tokio::task::coop::consume_budget;
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::ClientSpec;
 use wirelab_engine::requests::prepare;
 
+use crate::client::failure::final_status;
 use crate::client::http::Recipe;
 use crate::client::http_body::OutgoingBody;
 use crate::client::http2_channel::{Channel, Channels};
@@ -71,10 +73,12 @@ impl Connection for Http2Connection {
         let sent = channel.sender.send_request(recipes[number].request());
         let response = sent.await.map_err(|error| failed(channel, "waiting for the response", error))?;
         let first_byte = Instant::now();
-        let status = response.status().as_u16();
+        let status = final_status(response.status())?;
         let mut body: Incoming = response.into_body();
         let mut bytes_in = 0;
         while !body.is_end_stream() {
+            // As in HTTP/1.1: the deadline must be looked at between pieces.
+            consume_budget().await;
             let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await else { break };
             let frame = frame.map_err(|error| channel.failure("receiving the response", &error))?;
             if let Some(data) = frame.data_ref() {
