@@ -7,11 +7,13 @@ use h3::client::{RequestStream, SendRequest};
 use h3::error::{Code, ConnectionError, LocalError, StreamError};
 use h3::quic::{self, BidiStream, OpenStreams, RecvStream, SendStream};
 use http::header::CONTENT_LENGTH;
-use http::{Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use tokio::task::JoinHandle;
+use tokio::task::coop::consume_budget;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::spec::ClientSpec;
 
+use crate::client::failure::final_status;
 use crate::client::http::Recipe;
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::payload::Payload;
@@ -51,6 +53,9 @@ impl<O: OpenStreams<Bytes>> Drop for Channel<O> {
         self.attendant.abort();
     }
 }
+
+/// Largest number of interim responses before a response.
+const INTERIM: u32 = 10_000;
 
 /// The sender of an exchange. It is a copy, so that a channel can be replaced during an exchange.
 pub type Sender<O> = SendRequest<O, Bytes>;
@@ -105,11 +110,12 @@ where
     let mut stream = sender.send_request(order.head.clone()).await.map_err(failed)?;
     if order.body.size() == 0 {
         stream.finish().await.map_err(failed)?;
-        return receive(&mut stream, body, &failed).await;
+        return receive(&mut stream, order, body, &failed).await;
     }
     // Both directions run concurrently; otherwise an echo larger than the flow-control windows would never end.
     let (mut outward, mut inward) = stream.split();
-    let ((), answer) = tokio::try_join!(send(&mut outward, &order.body, &failed), receive(&mut inward, body, &failed))?;
+    let ((), answer) =
+        tokio::try_join!(send(&mut outward, &order.body, &failed), receive(&mut inward, order, body, &failed))?;
     Ok(answer)
 }
 
@@ -132,7 +138,7 @@ where
     let (mut outward, mut inward) = stream.split();
     tokio::select! {
         biased;
-        response = inward.recv_response() => response.map_err(failed),
+        response = final_response(&mut inward, &failed) => response,
         Err(failure) = send(&mut outward, &order.body, &failed) => Err(failure),
     }
 }
@@ -160,13 +166,17 @@ async fn send<S: SendStream<Bytes>>(
 
 async fn receive<S: RecvStream>(
     stream: &mut RequestStream<S, Bytes>,
+    order: &Order,
     mut body: Option<Sink<'_>>,
     failed: &impl Fn(StreamError) -> Failure,
 ) -> Result<Answer, Failure> {
-    let response = stream.recv_response().await.map_err(failed)?;
+    let response = final_response(stream, failed).await?;
+    let status = final_status(response.status())?;
     let first_byte = Instant::now();
     let mut bytes_in = 0;
     while let Some(mut data) = stream.recv_data().await.map_err(failed)? {
+        // As in HTTP/1.1: the deadline must be looked at between pieces.
+        consume_budget().await;
         while data.has_remaining() {
             let chunk = data.chunk();
             if let Some(body) = &mut body {
@@ -178,12 +188,34 @@ async fn receive<S: RecvStream>(
         }
     }
     let last_byte = Instant::now();
+    // Such a response has no body, whatever its head announces (RFC 9110, section 8.6).
+    let has_body = order.head.method() != Method::HEAD && !matches!(status, 204 | 304);
     let announced = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if let Some(announced) = announced.filter(|announced| bytes_in < *announced) {
-        let message = format!("{ATTEMPT}: the response ended after {bytes_in} of {announced} bytes");
-        return Err(Failure { kind: ErrorKind::Truncated, message });
+    if let Some(announced) = announced.filter(|announced| has_body && bytes_in != *announced) {
+        let message =
+            format!("{ATTEMPT}: the response ended after {bytes_in} bytes, and its head announced {announced}");
+        let kind = if bytes_in < announced { ErrorKind::Truncated } else { ErrorKind::Protocol };
+        return Err(Failure { kind, message });
     }
-    Ok(Answer { first_byte, last_byte, bytes_in, status: Some(response.status().as_u16()) })
+    Ok(Answer { first_byte, last_byte, bytes_in, status: Some(status) })
+}
+
+/// The head of the response after interim ones (RFC 9114, section 4.1).
+async fn final_response<S: RecvStream>(
+    stream: &mut RequestStream<S, Bytes>,
+    failed: &impl Fn(StreamError) -> Failure,
+) -> Result<Response<()>, Failure> {
+    let mut interim = 0;
+    loop {
+        let response = stream.recv_response().await.map_err(failed)?;
+        if !response.status().is_informational() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return Ok(response);
+        }
+        interim += 1;
+        if interim > INTERIM {
+            return Err(Failure::new(ErrorKind::Protocol, "flooded with interim responses"));
+        }
+    }
 }
 
 /// The kind of an h3 error, as far as h3 knows.
