@@ -39,6 +39,8 @@ pub struct Http1 {
     /// Bytes of interim responses before this response.
     interim: usize,
     open: bool,
+    /// Whether it has carried a request.
+    was_used: bool,
     /// Whether the connection may carry another request after this response.
     persists: bool,
 }
@@ -77,6 +79,7 @@ impl Machine for Http1 {
             bytes_in: 0,
             interim: 0,
             open: true,
+            was_used: false,
             persists: true,
         }
     }
@@ -87,6 +90,7 @@ impl Machine for Http1 {
 
     fn start(&mut self, slot: Slot, number: usize) {
         (self.slot, self.number) = (slot, number);
+        self.was_used = true;
         self.sent = 0;
         self.total = self.requests[number].size();
         self.bytes_in = 0;
@@ -104,6 +108,10 @@ impl Machine for Http1 {
     fn receive(&mut self, mut bytes: &[u8], inbox: &mut Inbox) -> Result<(), Failure> {
         while !bytes.is_empty() {
             match &mut self.state {
+                State::Idle if !self.was_used => {
+                    let message = "the server spoke before the first request; is this another protocol?";
+                    return Err(Failure::new(ErrorKind::Protocol, message));
+                }
                 State::Idle => {
                     // Bytes that no request asked for must not become the next response.
                     self.open = false;
