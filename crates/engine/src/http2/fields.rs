@@ -6,6 +6,7 @@ use std::rc::Rc;
 use wirelab_contract::error_kind::ErrorKind;
 
 use super::huffman;
+use super::valid::{self, Flaw};
 use crate::refusal::Failure;
 
 /// Size of the dynamic table, which is the default of HTTP/2.
@@ -29,6 +30,9 @@ pub(super) const PATH: usize = 4;
 pub(super) const STATUS: usize = 8;
 pub(super) const LENGTH: usize = 28;
 
+/// The index of `transfer-encoding`.
+const CODING: usize = 57;
+
 /// The values of the static table from [`METHOD`] on, and from [`PATH`] on.
 const METHODS: [&[u8]; 2] = [b"GET", b"POST"];
 const PATHS: [&[u8]; 2] = [b"/", b"/index.html"];
@@ -42,6 +46,10 @@ pub(super) struct Fields {
     pub length: Option<u64>,
     /// `grpc-status`.
     pub grpc_status: Option<u32>,
+    /// Whether it has pseudo-header fields of requests.
+    pub is_request: bool,
+    /// Why the message is malformed.
+    pub flaw: Option<Flaw>,
 }
 
 /// A field.
@@ -53,7 +61,16 @@ enum Field {
     /// The value is in the table, or in `text` of the decoder.
     Method,
     Path,
+    /// Another pseudo-header field of requests.
+    Pseudo,
     Other,
+    Flawed(Flaw),
+}
+
+impl Field {
+    const fn is_pseudo(self) -> bool {
+        matches!(self, Self::Status(_) | Self::Method | Self::Path | Self::Pseudo)
+    }
 }
 
 /// The name of a field.
@@ -64,7 +81,9 @@ enum Name {
     GrpcStatus,
     Method,
     Path,
+    Pseudo,
     Other,
+    Flawed(Flaw),
 }
 
 #[derive(Debug, Clone)]
@@ -107,12 +126,17 @@ impl Decoder {
             return Ok(fields);
         }
         let (mut fields, mut changed) = (Fields::default(), false);
+        let (mut began, mut is_late) = (false, false);
         let mut rest = block;
         while let Some(first) = rest.first().copied() {
             let field = if first & 0x80 != 0 {
                 let index = integer(&mut rest, 7)?;
                 self.field(index)?
             } else if first & 0xe0 == 0x20 {
+                // Only at the beginning of a block (RFC 7541, section 4.2).
+                if began {
+                    return Err(broken());
+                }
                 changed = true;
                 let size = integer(&mut rest, 5)?;
                 self.largest = u32::try_from(size).ok().filter(|size| *size <= TABLE).ok_or_else(broken)?;
@@ -128,13 +152,27 @@ impl Decoder {
                 }
                 field
             };
-            match field {
-                Field::Status(status) if fields.status.replace(status).is_none() => {}
-                Field::Length(length) if fields.length.replace(length).is_none_or(|other| other == length) => {}
-                Field::GrpcStatus(status) => fields.grpc_status = Some(status),
-                Field::Method | Field::Path | Field::Other => {}
-                Field::Status(_) | Field::Length(_) => return Err(broken()),
-            }
+            began = true;
+            let flaw = match field {
+                _ if is_late && field.is_pseudo() => Some(valid::LATE),
+                Field::Status(status) => fields.status.replace(status).map(|_| valid::TWICE),
+                Field::Length(length) => {
+                    let other = fields.length.replace(length);
+                    other.filter(|other| *other != length).map(|_| valid::LENGTHS)
+                }
+                Field::GrpcStatus(status) => {
+                    fields.grpc_status = Some(status);
+                    None
+                }
+                Field::Method | Field::Path | Field::Pseudo => {
+                    fields.is_request = true;
+                    None
+                }
+                Field::Other => None,
+                Field::Flawed(flaw) => Some(flaw),
+            };
+            is_late |= !field.is_pseudo();
+            fields.flaw = fields.flaw.or(flaw);
         }
         self.known = None;
         if !changed {
@@ -153,6 +191,8 @@ impl Decoder {
             METHOD..PATH => (Field::Method, Some(METHODS[index - METHOD])),
             PATH..6 => (Field::Path, Some(PATHS[index - PATH])),
             STATUS..15 => (Field::Status(STATUSES[index - STATUS]), None),
+            1 | 6 | 7 => (Field::Pseudo, None),
+            CODING => (Field::Flawed(valid::CONNECTION), None),
             1..=61 => (Field::Other, None),
             _ => {
                 let entry = self.table.get(index - 62).ok_or_else(broken)?;
@@ -177,6 +217,8 @@ impl Decoder {
                     PATH..6 => Name::Path,
                     STATUS..15 => Name::Status,
                     LENGTH => Name::Length,
+                    1 | 6 | 7 => Name::Pseudo,
+                    CODING => Name::Flawed(valid::CONNECTION),
                     _ => Name::Other,
                 };
                 Ok((name, NAMES[index - 1].into()))
@@ -196,7 +238,9 @@ impl Decoder {
                     b"grpc-status" => Name::GrpcStatus,
                     b":method" => Name::Method,
                     b":path" => Name::Path,
-                    _ => Name::Other,
+                    b":scheme" | b":authority" | b":protocol" => Name::Pseudo,
+                    [b':', ..] => Name::Flawed(valid::UNKNOWN),
+                    name => valid::name(name).map_or(Name::Other, Name::Flawed),
                 };
                 (name, size)
             }
@@ -204,9 +248,12 @@ impl Decoder {
         };
         let size = self.string(rest)?;
         let field = match name {
-            Name::Status => Field::Status(self.number().filter(|_| size == 3).ok_or_else(broken)?),
-            Name::Length => Field::Length(self.number().ok_or_else(broken)?),
-            Name::GrpcStatus => Field::GrpcStatus(self.number().unwrap_or(u32::MAX)),
+            Name::Status => valid::status(&self.text).map_or_else(Field::Flawed, Field::Status),
+            Name::Length => valid::number(&self.text).map_or(Field::Flawed(valid::LENGTH), Field::Length),
+            Name::GrpcStatus => {
+                let status = valid::number(&self.text).and_then(|number| number.try_into().ok());
+                Field::GrpcStatus(status.unwrap_or(u32::MAX))
+            }
             Name::Method => {
                 self.method.clone_from(&self.text);
                 Field::Method
@@ -215,7 +262,9 @@ impl Decoder {
                 self.path.clone_from(&self.text);
                 Field::Path
             }
-            Name::Other => Field::Other,
+            Name::Pseudo => Field::Pseudo,
+            Name::Other => valid::value(&self.text).map_or(Field::Other, Field::Flawed),
+            Name::Flawed(flaw) => Field::Flawed(flaw),
         };
         let value = matches!(field, Field::Method | Field::Path).then(|| Rc::from(&self.text[..]));
         Ok(Entry { name, name_size, size: name_size.saturating_add(size).saturating_add(OVERHEAD), field, value })
@@ -234,12 +283,6 @@ impl Decoder {
             self.text.extend_from_slice(text);
         }
         u32::try_from(self.text.len()).map_err(|_| broken())
-    }
-
-    /// The number in `text`.
-    fn number<T: std::str::FromStr>(&self) -> Option<T> {
-        let digits = self.text.iter().all(u8::is_ascii_digit);
-        std::str::from_utf8(&self.text).ok().filter(|_| digits)?.parse().ok()
     }
 
     fn insert(&mut self, entry: Entry) {
@@ -365,16 +408,16 @@ mod tests {
         let mut block = Vec::new();
         encode_named(&mut block, true, LENGTH, b"12");
         encode_literal(&mut block, false, b"grpc-status", b"3");
-        let expected = Fields { length: Some(12), grpc_status: Some(3), status: None };
+        let expected = Fields { length: Some(12), grpc_status: Some(3), ..Fields::default() };
         for entries in 1..4 {
             assert_eq!(decoder.decode(&block).unwrap(), expected);
             assert_eq!((decoder.table.len(), decoder.known), (entries, None));
         }
         for _ in 0..2 {
-            // The indexed length, and the status 404.
+            // The status 404, and the indexed length.
             assert_eq!(
-                decoder.decode(&[0xbe, 0x8d]).unwrap(),
-                Fields { status: Some(404), length: Some(12), grpc_status: None }
+                decoder.decode(&[0x8d, 0xbe]).unwrap(),
+                Fields { status: Some(404), length: Some(12), ..Fields::default() }
             );
             assert!(decoder.known.is_some());
         }
@@ -382,8 +425,18 @@ mod tests {
 
     #[test]
     fn what_is_not_valid_is_refused() {
-        for wrong in [&[0x80][..], &[0xbe], &[0x48, 0x03, b'2'], &[0x88, 0x88], &[0x3f, 0xff, 0xff], &[0x48, 1, b'x']] {
+        for wrong in [&[0x80][..], &[0xbe], &[0x48, 0x03, b'2'], &[0x3f, 0xff, 0xff], &[0x88, 0x20]] {
             assert!(Decoder::default().decode(wrong).is_err(), "{wrong:?}");
+        }
+        for (malformed, flaw) in [
+            (&[0x88, 0x88][..], valid::TWICE),
+            (&[0x48, 1, b'x'], valid::STATUS),
+            (&[0x5c, 1, b'x', 0x88], valid::LENGTH),
+            (&[0xa0, 0x88], valid::LATE),
+            (&[0x88, 0xb9], valid::CONNECTION),
+            (&[0x88, 0x00, 2, b':', b'x', 0], valid::UNKNOWN),
+        ] {
+            assert_eq!(Decoder::default().decode(malformed).unwrap().flaw, Some(flaw), "{malformed:?}");
         }
     }
 

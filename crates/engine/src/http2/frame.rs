@@ -41,6 +41,7 @@ pub(super) mod setting {
 /// Error codes.
 pub(super) mod code {
     pub const NO_ERROR: u32 = 0;
+    pub const PROTOCOL_ERROR: u32 = 1;
     pub const REFUSED_STREAM: u32 = 7;
     pub const CANCEL: u32 = 8;
 }

@@ -12,6 +12,7 @@ pub(crate) mod server;
 mod streams;
 #[cfg(test)]
 mod tests;
+pub(crate) mod valid;
 pub mod windows;
 
 use std::collections::VecDeque;
@@ -409,6 +410,8 @@ impl Http2 {
             }
             kind::SETTINGS => self.settings(header, payload)?,
             kind::PING if payload.len() != 8 => return Err(broken("a frame has a wrong size")),
+            kind::PING | kind::GOAWAY if header.stream != 0 => return Err(broken("a frame is at a wrong place")),
+            kind::PRIORITY if payload.len() != 5 => return Err(broken("a frame has a wrong size")),
             kind::PING if header.flags & flag::ACK == 0 => {
                 frame::head(&mut self.out, 8, kind::PING, flag::ACK, 0);
                 self.out.extend_from_slice(payload);
@@ -427,21 +430,26 @@ impl Http2 {
         // Decoded even for a stream that is gone: the table is shared.
         let fields = self.decoder.decode(block)?;
         let Some(stream) = self.streams.find(id) else { return Ok(()) };
-        if stream.status.is_some() {
-            if !ends {
-                return Err(broken("the server sent two heads for one response"));
-            }
-        } else {
-            let status = fields.status.ok_or_else(|| broken("a response has no status"))?;
+        let flaw = match (stream.status, fields.status) {
+            _ if fields.flaw.is_some() => fields.flaw,
+            _ if fields.is_request => Some(valid::UNKNOWN),
+            (Some(_), Some(_)) => Some("its trailers have a status"),
+            (Some(_), None) if !ends => Some("it has two heads"),
+            (None, None) => Some("it has no status"),
+            (None, Some(101)) => Some("it switches protocols (status 101), which HTTP/2 lacks"),
+            (None, Some(100..200)) if ends => Some("an interim response ended the stream"),
+            _ => None,
+        };
+        if let Some(flaw) = flaw {
+            self.refuse(id, flaw, inbox);
+            return Ok(());
+        }
+        if let (None, Some(status)) = (stream.status, fields.status) {
             inbox.first_byte(stream.slot);
             if status < 200 {
                 // A head in one frame has at least the frame's header.
                 stream.interim += HEADER + block.len();
-                return match stream.interim > INTERIM_LIMIT {
-                    true => Err(interim_flood()),
-                    false if ends => Err(broken("an interim response ended the stream")),
-                    false => Ok(()),
-                };
+                return if stream.interim > INTERIM_LIMIT { Err(interim_flood()) } else { Ok(()) };
             }
             stream.status = Some(status);
             stream.length = fields.length;
@@ -453,16 +461,32 @@ impl Http2 {
         Ok(())
     }
 
+    /// Fails the request of a stream whose response is malformed (RFC 9113, section 8.1.1). The others go on.
+    fn refuse(&mut self, id: u32, flaw: &str, inbox: &mut Inbox) {
+        if let Some(stream) = self.streams.take(id) {
+            let message = format!("the response is malformed: {flaw}");
+            inbox.failed(stream.slot, Failure::new(ErrorKind::Protocol, message));
+            frame::with_number(&mut self.out, kind::RST_STREAM, id, code::PROTOCOL_ERROR);
+            self.begin_queued();
+        }
+    }
+
     /// The peer ended a stream.
     fn complete(&mut self, id: u32, inbox: &mut Inbox) {
         let Some(stream) = self.streams.take(id) else { return };
         let Stream { slot, number, status, bytes_in, length, unsent, reply, .. } = stream;
         let has_body = !self.requests.is_head(number) && !matches!(status, Some(204 | 304));
-        match length.filter(|length| has_body && *length != bytes_in) {
-            Some(length) => {
-                let message = format!("the response has {bytes_in} bytes, and its head announced {length}");
-                inbox.failed(slot, Failure::new(ErrorKind::Protocol, message));
+        let wrong = match length {
+            _ if !has_body && bytes_in > 0 => {
+                Some(format!("the response has {bytes_in} bytes, and must not have a body"))
             }
+            Some(length) if has_body && length != bytes_in => {
+                Some(format!("the response has {bytes_in} bytes, and its head announced {length}"))
+            }
+            _ => None,
+        };
+        match wrong {
+            Some(message) => inbox.failed(slot, Failure::new(ErrorKind::Protocol, message)),
             None => match self.requests.call(number).map(|call| call.judge(status, &reply)) {
                 None => inbox.done(slot, status, bytes_in),
                 Some(Ok(size)) => inbox.done(slot, None, size),
@@ -480,7 +504,7 @@ impl Http2 {
             return Err(broken("the settings of the server are not valid"));
         }
         if header.flags & flag::ACK != 0 {
-            return Ok(());
+            return if payload.is_empty() { Ok(()) } else { Err(broken("a frame has a wrong size")) };
         }
         let is_first = !std::mem::replace(&mut self.has_settings, true);
         let mut allowed = if is_first { u32::MAX } else { self.allowed };
@@ -495,6 +519,10 @@ impl Http2 {
                 setting::HEADER_TABLE_SIZE if value < 4096 => {
                     self.indexed = None;
                     self.shrinks = true;
+                }
+                // A server must not set it to 1 (section 6.5.2).
+                setting::ENABLE_PUSH if value != 0 => {
+                    return Err(broken("the settings of the server are not valid"));
                 }
                 setting::MAX_CONCURRENT_STREAMS => allowed = value,
                 setting::INITIAL_WINDOW_SIZE => {
@@ -546,6 +574,9 @@ impl Http2 {
         let increment = i64::from(frame::number(payload) & 0x7fff_ffff);
         if payload.len() != 4 || increment == 0 {
             return Err(broken("the credit of the server is not valid"));
+        }
+        if id != 0 {
+            self.check_stream(id)?;
         }
         let credit = match id {
             0 => Some(&mut self.credit),

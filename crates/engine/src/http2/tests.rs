@@ -287,8 +287,6 @@ fn what_breaks_the_protocol_breaks_the_connection() {
         ("nonsense", b"\x07nonsense, not a response\r\n\r\n".to_vec()),
         ("a stream that was never opened", server().head(3, true).0),
         ("a body before the head", server().data(1, 5, true).0),
-        ("a head without a status", server().frame(kind::HEADERS, flag::END_HEADERS, 1, &[0xa1]).0),
-        ("two heads", server().head(1, false).head(1, false).0),
         ("an interrupted block", server().frame(kind::HEADERS, 0, 1, &[0x88]).data(1, 1, false).0),
         ("a push", server().frame(kind::PUSH_PROMISE, 0, 1, &[0; 8]).0),
         ("no credit", server().frame(kind::WINDOW_UPDATE, 0, 0, &[0; 4]).0),
@@ -303,6 +301,25 @@ fn what_breaks_the_protocol_breaks_the_connection() {
             assert_eq!(result.unwrap_err().kind, ErrorKind::Protocol, "{what}");
             assert_eq!(outcome(&mut inbox).0, [], "{what}");
         }
+    }
+}
+
+#[test]
+fn a_malformed_response_fails_its_request_alone() {
+    let server = || Server::default().settings(&[]);
+    let block = |block: &[u8]| server().frame(kind::HEADERS, flag::END_HEADERS, 1, block);
+    let cases = [
+        ("no status", block(&[0xa1])),
+        ("two heads", server().head(1, false).head(1, false)),
+        ("two statuses", block(&[0x88, 0x88])),
+        ("a status in the trailers", server().head(1, false).head(1, true)),
+        ("a status after a field", block(&[0xa0, 0x88])),
+    ];
+    for (what, server) in cases {
+        let (mut machine, mut inbox) = (machine(|_| ()), Inbox::default());
+        (0..2).for_each(|slot| machine.start(slot, 0));
+        machine.receive(&server.head(3, true).0, &mut inbox).unwrap();
+        assert_eq!(outcome(&mut inbox), (vec![(1, 200, 0)], vec![(0, ErrorKind::Protocol)]), "{what}");
     }
 }
 
