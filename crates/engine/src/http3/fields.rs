@@ -3,6 +3,7 @@
 
 use wirelab_contract::error_kind::ErrorKind;
 
+use crate::http2::valid::{self, Flaw};
 use crate::http2::{huffman, integer};
 use crate::refusal::Failure;
 
@@ -19,6 +20,17 @@ pub struct Fields {
     pub status: Option<u16>,
     /// `content-length`.
     pub length: Option<u64>,
+    /// Why the message is malformed.
+    pub flaw: Option<Flaw>,
+}
+
+/// A field of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Status(u16),
+    Length(u64),
+    Other,
+    Flawed(Flaw),
 }
 
 /// Decodes blocks; one per thread.
@@ -40,54 +52,79 @@ impl Decoder {
         if let Some(fields) = self.known.filter(|_| self.last == block) {
             return Ok(fields);
         }
-        let mut fields = Fields::default();
+        let (mut fields, mut is_late) = (Fields::default(), false);
         let mut rest = block;
         // A block that needs the dynamic table, which has no entries.
         if integer(&mut rest, 8)? != 0 {
             return Err(broken());
         }
         integer(&mut rest, 7)?;
-        while let Some(first) = rest.first().copied() {
-            match first {
-                // An indexed field.
-                0xc0.. => match integer(&mut rest, 6)? {
-                    LENGTH => set(&mut fields.length, 0)?,
-                    index @ 0..ENTRIES => {
-                        if let Some(status) = status(index) {
-                            set(&mut fields.status, status)?;
-                        }
-                    }
-                    _ => return Err(broken()),
-                },
-                // A name of the static table, and a value.
-                0x50..0x60 | 0x70..0x80 => {
-                    let index = integer(&mut rest, 4)?;
-                    self.string(&mut rest, 7)?;
-                    match index {
-                        LENGTH => set(&mut fields.length, self.number().ok_or_else(broken)?)?,
-                        ENTRIES.. => return Err(broken()),
-                        _ if status(index).is_some() => set(&mut fields.status, self.status()?)?,
-                        _ => {}
-                    }
+        while !rest.is_empty() {
+            let flaw = match self.field(&mut rest)? {
+                Field::Status(_) if is_late => Some(valid::LATE),
+                Field::Status(status) => fields.status.replace(status).map(|_| valid::TWICE),
+                Field::Length(length) => {
+                    let other = fields.length.replace(length);
+                    is_late = true;
+                    other.filter(|other| *other != length).map(|_| valid::LENGTHS)
                 }
-                // A name and a value.
-                0x20..0x40 => {
-                    self.string(&mut rest, 3)?;
-                    let (is_status, is_length) = (self.text == b":status", self.text == b"content-length");
-                    self.string(&mut rest, 7)?;
-                    if is_status {
-                        set(&mut fields.status, self.status()?)?;
-                    } else if is_length {
-                        set(&mut fields.length, self.number().ok_or_else(broken)?)?;
-                    }
+                Field::Other => {
+                    is_late = true;
+                    None
                 }
-                _ => return Err(broken()),
-            }
+                Field::Flawed(flaw) => Some(flaw),
+            };
+            fields.flaw = fields.flaw.or(flaw);
         }
         self.last.clear();
         self.last.extend_from_slice(block);
         self.known = Some(fields);
         Ok(fields)
+    }
+
+    /// Reads a field.
+    fn field(&mut self, rest: &mut &[u8]) -> Result<Field, Failure> {
+        Ok(match rest.first().copied().unwrap_or_default() {
+            // An indexed field.
+            0xc0.. => match integer(rest, 6)? {
+                LENGTH => Field::Length(0),
+                index @ 0..ENTRIES => match status(index) {
+                    Some(status) => Field::Status(status),
+                    None if is_of_requests(index) => Field::Flawed(valid::UNKNOWN),
+                    None => Field::Other,
+                },
+                _ => return Err(broken()),
+            },
+            // A name of the static table, and a value.
+            0x50..0x60 | 0x70..0x80 => {
+                let index = integer(rest, 4)?;
+                self.string(rest, 7)?;
+                match index {
+                    LENGTH => self.length(),
+                    ENTRIES.. => return Err(broken()),
+                    _ if status(index).is_some() => self.status(),
+                    _ if is_of_requests(index) => Field::Flawed(valid::UNKNOWN),
+                    _ => self.other(),
+                }
+            }
+            // A name and a value.
+            0x20..0x40 => {
+                self.string(rest, 3)?;
+                let name = match &self.text[..] {
+                    b":status" => Ok(Some(Self::status as fn(&Self) -> Field)),
+                    b"content-length" => Ok(Some(Self::length as fn(&Self) -> Field)),
+                    [b':', ..] => Err(valid::UNKNOWN),
+                    name => valid::name(name).map_or(Ok(None), Err),
+                };
+                self.string(rest, 7)?;
+                match name {
+                    Ok(Some(value)) => value(self),
+                    Ok(None) => self.other(),
+                    Err(flaw) => Field::Flawed(flaw),
+                }
+            }
+            _ => return Err(broken()),
+        })
     }
 
     /// Reads a string into `text`. Its length has this number of bits in the first byte, after a bit for its code.
@@ -105,24 +142,25 @@ impl Decoder {
         Ok(())
     }
 
-    fn status(&self) -> Result<u16, Failure> {
-        self.number().filter(|_| self.text.len() == 3).ok_or_else(broken)
+    /// A status in `text`.
+    fn status(&self) -> Field {
+        valid::status(&self.text).map_or_else(Field::Flawed, Field::Status)
     }
 
-    /// The number in `text`.
-    fn number<T: std::str::FromStr>(&self) -> Option<T> {
-        let digits = self.text.iter().all(u8::is_ascii_digit);
-        std::str::from_utf8(&self.text).ok().filter(|_| digits)?.parse().ok()
+    /// A length in `text`.
+    fn length(&self) -> Field {
+        valid::number(&self.text).map_or(Field::Flawed(valid::LENGTH), Field::Length)
+    }
+
+    /// Another value in `text`.
+    fn other(&self) -> Field {
+        valid::value(&self.text).map_or(Field::Other, Field::Flawed)
     }
 }
 
-/// Sets a field that a response has once, or several times with the same value.
-fn set<T: PartialEq>(field: &mut Option<T>, value: T) -> Result<(), Failure> {
-    if field.as_ref().is_some_and(|known| *known != value) {
-        return Err(broken());
-    }
-    *field = Some(value);
-    Ok(())
+/// Whether an index of the static table is that of a pseudo-header field of requests.
+const fn is_of_requests(index: u64) -> bool {
+    matches!(index, 0 | 1 | 15..=23)
 }
 
 /// The status at an index of the static table.

@@ -11,9 +11,15 @@ const LARGEST: u64 = 256 * 1024;
 pub(super) mod kind {
     pub const DATA: u64 = 0;
     pub const HEADERS: u64 = 1;
+    pub const CANCEL_PUSH: u64 = 3;
     pub const SETTINGS: u64 = 4;
     pub const PUSH_PROMISE: u64 = 5;
     pub const GOAWAY: u64 = 7;
+
+    /// Whether a frame belongs to a response.
+    pub const fn is_of_response(kind: u64) -> bool {
+        matches!(kind, DATA | HEADERS | PUSH_PROMISE)
+    }
 
     /// Whether a frame belongs to the control stream, or to HTTP/2 (RFC 9114, section 7.2.8).
     pub const fn is_of_control_stream(kind: u64) -> bool {

@@ -15,6 +15,7 @@ use crate::machine::{INTERIM_LIMIT, Inbox, Slot, interim_flood};
 use crate::refusal::Failure;
 
 pub use fields::Decoder;
+use fields::Fields;
 use frame::{Frames, Piece, kind};
 pub use request::Encoded;
 
@@ -30,6 +31,9 @@ pub mod code {
 
 /// What the client sends on its control stream: the type of the stream, and settings without a value.
 pub const CONTROL: [u8; 3] = [0, 4, 0];
+
+/// Sets the capacity of QPACK's table to 0 (RFC 9204, section 4.3.1).
+const SET_CAPACITY_0: u8 = 0x20;
 
 /// A response as its stream arrives.
 #[derive(Debug)]
@@ -86,7 +90,7 @@ impl Response {
                 Piece::Whole(kind::HEADERS, block) => {
                     let fields = decoder.decode(block)?;
                     let size = block.len();
-                    self.headed(fields.status, fields.length, size)?;
+                    self.headed(fields, size)?;
                 }
                 Piece::Whole(kind::DATA, _) if self.status.is_none() => {
                     return Err(broken("the server sent a body before its head"));
@@ -107,14 +111,24 @@ impl Response {
     }
 
     /// A block of fields is complete: a head, an interim head, or trailers.
-    fn headed(&mut self, status: Option<u16>, length: Option<u64>, size: usize) -> Result<(), Failure> {
+    fn headed(&mut self, fields: Fields, size: usize) -> Result<(), Failure> {
+        let Fields { status, length, flaw } = fields;
+        if let Some(flaw) = flaw {
+            return Err(broken(&format!("the response is malformed: {flaw}")));
+        }
         if self.status.is_some() {
+            if status.is_some() {
+                return Err(broken("the response is malformed: its trailers have a status"));
+            }
             if std::mem::replace(&mut self.has_trailers, true) {
                 return Err(broken("the server sent trailers twice"));
             }
             return Ok(());
         }
         let status = status.ok_or_else(|| broken("a response has no status"))?;
+        if status == 101 {
+            return Err(broken("the server switched protocols (status 101), which HTTP/3 lacks"));
+        }
         if status < 200 {
             // The next head is another first byte.
             self.began = false;
@@ -134,6 +148,10 @@ impl Response {
         }
         let has_body = !is_head && !matches!(status, Some(204 | 304));
         match length.filter(|length| has_body && *length != bytes_in) {
+            _ if !has_body && bytes_in > 0 => {
+                let message = format!("the response has {bytes_in} bytes, and must not have a body");
+                inbox.failed(slot, Failure::new(ErrorKind::Protocol, message));
+            }
             Some(length) => {
                 let kind = if bytes_in < length { ErrorKind::Truncated } else { ErrorKind::Protocol };
                 let message = format!("the response has {bytes_in} bytes, and its head announced {length}");
@@ -151,12 +169,17 @@ pub struct Inward {
     kind: Option<u64>,
     frames: Frames,
     has_settings: bool,
+    /// The number of the last GOAWAY.
+    goaway: Option<u64>,
 }
 
 impl Inward {
     /// Type of the control stream.
     const CONTROL: u64 = 0;
     const PUSH: u64 = 1;
+    /// Types of QPACK's streams.
+    const ENCODER: u64 = 2;
+    const DECODER: u64 = 3;
 
     /// Takes bytes of the stream. Returns the number of the first request that a GOAWAY refuses, if one came.
     ///
@@ -175,6 +198,10 @@ impl Inward {
         }
         match self.kind {
             Some(Self::CONTROL) => {}
+            // Without a dynamic table, the encoder has nothing to say but its capacity 0 (RFC 9204, section 3.2.3).
+            Some(Self::ENCODER) if rest.iter().any(|byte| *byte != SET_CAPACITY_0) => {
+                return Err(broken("the server filled a table of header fields that the client does not have"));
+            }
             Some(Self::PUSH) => return Err(broken("the server pushed, which no setting allows")),
             _ => return Ok(None),
         }
@@ -186,17 +213,31 @@ impl Inward {
                 if std::mem::replace(&mut self.has_settings, true) == is_settings {
                     return Err(broken("the settings of the server are not the first frame, or came twice"));
                 }
-                if matches!(kind, kind::DATA | kind::HEADERS | kind::PUSH_PROMISE) {
-                    return Err(broken("a frame is at a wrong place"));
-                }
-                if kind == kind::GOAWAY {
-                    let (id, _) = frame::integer(payload).ok_or_else(|| broken("a frame has a wrong size"))?;
-                    goaway = Some(id);
+                match kind {
+                    kind::SETTINGS => settings(payload)?,
+                    kind::GOAWAY => goaway = Some(goodbye(payload, &mut self.goaway)?),
+                    kind::CANCEL_PUSH => {}
+                    _ if kind::is_of_response(kind) || kind::is_of_control_stream(kind) => {
+                        return Err(broken("a frame is at a wrong place"));
+                    }
+                    _ => {}
                 }
             }
             rest = &rest[count..];
         }
         Ok(goaway)
+    }
+
+    /// The type of the stream, once it is known.
+    #[must_use]
+    pub const fn kind(&self) -> Option<u64> {
+        self.kind
+    }
+
+    /// Whether a server has at most one stream of this type (RFC 9114, section 6.2.1; RFC 9204, section 4.2).
+    #[must_use]
+    pub const fn is_single(kind: u64) -> bool {
+        matches!(kind, Self::CONTROL | Self::ENCODER | Self::DECODER)
     }
 
     /// Takes the end of the stream.
@@ -205,12 +246,39 @@ impl Inward {
     ///
     /// [`Failure`] if the connection needs it.
     pub fn end(&self) -> Result<(), Failure> {
-        // The streams of QPACK are critical, too (RFC 9204, section 4.2).
         match self.kind {
-            Some(Self::CONTROL | 2 | 3) => Err(broken("the server ended a stream that HTTP/3 needs")),
+            Some(kind) if Self::is_single(kind) => Err(broken("the server ended a stream that HTTP/3 needs")),
             _ => Ok(()),
         }
     }
+}
+
+/// The number of the first request that a GOAWAY refuses, at most that of the last one (RFC 9114, section 5.2).
+fn goodbye(payload: &[u8], last: &mut Option<u64>) -> Result<u64, Failure> {
+    let id = frame::integer(payload).filter(|(_, size)| *size == payload.len()).map(|(id, _)| id);
+    let id = id.ok_or_else(|| broken("a frame has a wrong size"))?;
+    // Requests have streams that the client opened for both directions (RFC 9000, section 2.1).
+    if !id.is_multiple_of(4) || last.replace(id).is_some_and(|last| last < id) {
+        return Err(broken("the server's GOAWAY names a wrong stream"));
+    }
+    Ok(id)
+}
+
+/// Checks settings (RFC 9114, section 7.2.4).
+fn settings(mut payload: &[u8]) -> Result<(), Failure> {
+    let mut seen = Vec::new();
+    while !payload.is_empty() {
+        let invalid = || broken("the settings of the server are not valid");
+        let (id, first) = frame::integer(payload).ok_or_else(invalid)?;
+        let (_, second) = frame::integer(&payload[first..]).ok_or_else(invalid)?;
+        // Those of HTTP/2 are reserved (section 7.2.4.1).
+        if matches!(id, 0 | 2..=5) || seen.contains(&id) {
+            return Err(invalid());
+        }
+        seen.push(id);
+        payload = &payload[first + second..];
+    }
+    Ok(())
 }
 
 fn broken(message: &str) -> Failure {

@@ -118,6 +118,11 @@ impl QuicLink {
         };
         let _ = chunks.finalize();
         end?;
+        let kind = inward.kind().filter(|kind| Inward::is_single(*kind));
+        if kind.is_some_and(|kind| self.inward.iter().filter(|(_, inward)| inward.kind() == Some(kind)).count() > 1) {
+            let message = "the server opened a second control stream, or a second stream of QPACK";
+            return Err(Failure::new(ErrorKind::Protocol, message));
+        }
         if let Some(id) = goaway {
             self.phase = Phase::Closing;
             let message = "the server closed the connection (GOAWAY) and refused the request";
