@@ -78,13 +78,14 @@ impl Place {
         fs::write(self.path(&format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 
-    fn tls(&self, certificate: &str) -> Arc<ServerConfig> {
+    /// The settings of a server with TLS 1.3, a certificate of the place, and these protocols of ALPN.
+    pub fn tls(&self, certificate: &str, alpn: &[&str]) -> Arc<ServerConfig> {
         let chain = CertificateDer::from_pem_file(self.path(&format!("{certificate}.pem"))).unwrap();
         let key = PrivateKeyDer::from_pem_file(self.path(&format!("{certificate}.key"))).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]);
         let mut config = builder.unwrap().with_no_client_auth().with_single_cert(vec![chain], key).unwrap();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         Arc::new(config)
     }
 }
@@ -283,7 +284,7 @@ impl Hostile {
 
     /// A server at an address, with TLS.
     pub fn secure_at(place: &Place, address: &str, certificate: &str, conduct: Conduct) -> Self {
-        let config = place.tls(certificate);
+        let config = place.tls(certificate, &["http/1.1"]);
         Self::start(address, conduct, move |tcp| {
             StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), tcp)
         })
