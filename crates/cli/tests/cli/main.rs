@@ -27,6 +27,7 @@ mod lying_clients;
 mod nginx;
 mod page;
 mod pages;
+mod peers;
 mod probe;
 mod reference;
 mod report_in_browsers;
