@@ -1,6 +1,6 @@
 //! An HTTP/2 connection, with the same opening, supervision and closing for HTTP and gRPC.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::error::Error;
 use std::future::Future;
 use std::rc::Rc;
@@ -51,8 +51,8 @@ struct Shared {
     wants_tickets: bool,
     /// The task that moves the bytes of all streams; it ends with the last sender.
     driver: RefCell<Option<JoinHandle<()>>>,
-    /// Whether the connection ended without an error.
-    ended_in_order: Rc<Cell<bool>>,
+    /// How the connection ended.
+    end: Rc<OnceCell<Result<(), hyper::Error>>>,
     /// Whether the server has turned a request away.
     is_closing: Cell<bool>,
 }
@@ -89,17 +89,17 @@ impl Channels {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| failure::http("beginning HTTP/2", &error))?;
-        let ended_in_order = Rc::new(Cell::new(false));
-        let ended = Rc::clone(&ended_in_order);
+        let end = Rc::new(OnceCell::new());
+        let ended = Rc::clone(&end);
         let driver = tokio::task::spawn_local(async move {
-            // The affected requests get its error. Without one, a GOAWAY or the last handle ended it.
-            ended.set(driver.await.is_ok());
+            // Requests that were sent get its error. Without one, a GOAWAY or the last handle ended it.
+            let _ = ended.set(driver.await);
         });
         let shared = Shared {
             proof,
             wants_tickets: self.dialer.wants_tickets(),
             driver: RefCell::new(Some(driver)),
-            ended_in_order,
+            end,
             is_closing: Cell::new(false),
         };
         Ok(Opened { connection: Channel { sender, shared: Rc::new(shared) }, connected, ready })
@@ -125,10 +125,14 @@ impl Channels {
 }
 
 impl<B> Channel<B> {
-    /// Converts an error. If a reset coincides with a write, the library reports only that each stream's connection
-    /// ended.
+    /// Converts an error. A request that was not sent learns only that the connection ended; if a reset coincides with a
+    /// write, all requests do.
     pub fn failure(&self, attempt: &str, error: &hyper::Error) -> Failure {
-        let failure = failure::http(attempt, error);
+        let cause = match self.shared.end.get() {
+            Some(Err(cause)) if error.is_canceled() => cause,
+            _ => error,
+        };
+        let failure = failure::http(attempt, cause);
         if failure.kind == ErrorKind::Truncated && self.shared.proof.was_reset() {
             return Failure::new(ErrorKind::Reset, format!("{}; the server reset the connection", failure.message));
         }
@@ -147,7 +151,7 @@ impl<B> Channel<B> {
             return true;
         }
         // A request that was not sent is cancelled.
-        let unsent = error.is_canceled() && self.shared.ended_in_order.get();
+        let unsent = error.is_canceled() && matches!(self.shared.end.get(), Some(Ok(())));
         let by_goaway = || because(|h2| h2.is_go_away() && h2.reason() == Some(h2::Reason::NO_ERROR));
         let turns_away = !self.shared.proof.was_reset() && (unsent || by_goaway());
         self.shared.is_closing.set(self.shared.is_closing.get() || turns_away);
