@@ -61,10 +61,15 @@ fn faults(peer: &Peer, place: &Place) -> Vec<String> {
     let mut faults = Vec::new();
     // Before calls of gRPC, `load` sends no request, and the built-in endpoint makes no calls of users.
     let (clients, good) = if peer.protocol.is_grpc() { (&CLIENTS[..1], 0) } else { (&CLIENTS[..], 1) };
+    let limit = |client: &str| match &peer.limit {
+        // The request before the load is sent by the built-in client, too.
+        Some(limit) if client == "builtin" => limit.as_str(),
+        _ => peer.expected.limit(),
+    };
     for client in clients {
         // A server that answers the request before the load well, so that the client meets the script.
         let server = Server::start(peer, place, good);
-        let said = load(peer, place, client, server.port);
+        let said = load(peer, place, client, limit(client), server.port);
         check(&mut faults, client, || match &peer.lenient {
             // Its library decides, but not how long it takes.
             Some(_) if *client == "builtin" && matches!(said.status, 0 | 1) => Ok(()),
@@ -73,7 +78,7 @@ fn faults(peer: &Peer, place: &Place) -> Vec<String> {
     }
     if good > 0 {
         let server = Server::start(peer, place, 0);
-        let said = load(peer, place, "engine", server.port);
+        let said = load(peer, place, "engine", limit("builtin"), server.port);
         check(&mut faults, "the first request", || peer.expected.of_first(peer, &said));
     }
     faults
@@ -84,11 +89,10 @@ fn check(faults: &mut Vec<String>, who: &str, outcome: impl FnOnce() -> Result<(
 }
 
 /// `wirelab load` against a server at a port, with little memory.
-fn load(peer: &Peer, place: &Place, client: &str, port: u16) -> Said {
+fn load(peer: &Peer, place: &Place, client: &str, limit: &str, port: u16) -> Said {
     let path = if peer.protocol.is_grpc() { "test.Service/Method" } else { "" };
     let scheme = if peer.protocol.is_secure() { "https" } else { "http" };
     let url = format!("{scheme}://localhost:{port}/{path}");
-    let limit = peer.expected.limit();
     let requests = REQUESTS.to_string();
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -v {MEMORY} && exec timeout {LIMIT} \"$@\"")).arg("sh").arg(program());

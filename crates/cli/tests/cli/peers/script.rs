@@ -44,6 +44,8 @@ struct Written {
     first: Option<String>,
     #[serde(default)]
     lenient: Option<String>,
+    #[serde(default)]
+    limit: Option<String>,
 }
 
 /// A text with the bytes of HTTP/1.1, or one line per frame.
@@ -134,6 +136,8 @@ pub(super) struct Peer {
     pub(super) first: Option<String>,
     /// Why the built-in client is not held to the outcome.
     pub(super) lenient: Option<String>,
+    /// The deadline of its requests, where it waits for it.
+    pub(super) limit: Option<String>,
 }
 
 /// What wirelab must make of a peer.
@@ -187,6 +191,7 @@ impl Written {
             expected: self.expect.expected(),
             first: self.first,
             lenient: self.lenient,
+            limit: self.limit,
         }
     }
 }
