@@ -5,6 +5,8 @@
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
 WIRELAB := $(or $(CARGO_TARGET_DIR),target)/release/wirelab
+# The program of the tests.
+TESTED := $(or $(CARGO_TARGET_DIR),target)/tests/wirelab
 IMAGE := target/image/wirelab.tar
 # Settings of the test cluster (docs/cluster.md).
 NODES ?= 2
@@ -29,9 +31,8 @@ build:
 	$(CARGO) build --release --locked -p wirelab
 	@deploy/strip.sh $(WIRELAB)
 
-# Without optimisation of our own crates. It changes nothing in the program, because these are the programs of unit tests.
 check: lint ## formatting, lints and unit tests: the inner loop of development
-	$(CARGO) test --config tests/unoptimised.toml --release --locked --workspace --lib --bins
+	$(CARGO) test --profile tests --locked --workspace --lib --bins
 
 test: setup lint unit python ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
@@ -42,7 +43,7 @@ setup:
 lint: deny prose
 	@echo "== formatting and lints"
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --profile tests --locked --workspace --all-targets -- -D warnings
 
 deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml)
 	@echo "== dependencies"
@@ -53,14 +54,15 @@ prose: ## check the wording of all pages against the rules in tests/prose (secon
 	@tests/prose/test_rules.py --quiet
 	@tests/prose/check.py
 
-# One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
-# those called `physics` run their tests one at a time, the others side by side.
+# Test programs run one after the other. Those called `physics` run alone what other work disturbs, the others run all
+# tests side by side. make test-quiet, the benchmarks and the cluster use the program of `make build`.
 unit:
 	@tests/audit/test_audit.py --quiet
-	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --release --locked
+	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --profile tests --locked
 
-python: ## test the Python package against the built program (installs its requirements into the user's cache)
-	@WIRELAB="$(abspath $(WIRELAB))" tests/python.sh
+python: ## test the Python package against the program of the tests (installs its requirements into the user's cache)
+	@test -x $(TESTED) || $(CARGO) build --profile tests --locked -p wirelab
+	@WIRELAB="$(abspath $(TESTED))" tests/python.sh
 
 # Only where Kubernetes has been built (test-cluster); unit asks.
 on-cluster: image

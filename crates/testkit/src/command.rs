@@ -9,7 +9,7 @@ pub fn program() -> PathBuf {
     // Test programs are in its subfolder `deps`.
     let own = std::env::current_exe().unwrap();
     let path = own.parent().and_then(Path::parent).unwrap().join("wirelab");
-    assert!(path.exists(), "there is no {}: cargo build --release -p wirelab", path.display());
+    assert!(path.exists(), "there is no {}: cargo build --profile tests -p wirelab", path.display());
     path
 }
 
