@@ -125,8 +125,8 @@ impl Channels {
 }
 
 impl<B> Channel<B> {
-    /// Converts an error. A request that was not sent learns only that the connection ended; if a reset coincides with a
-    /// write, all requests do.
+    /// Converts an error. A request that was not sent learns only that the connection ended; if a reset coincides with
+    /// a write, all requests do.
     pub fn failure(&self, attempt: &str, error: &hyper::Error) -> Failure {
         let cause = match self.shared.end.get() {
             Some(Err(cause)) if error.is_canceled() => cause,
