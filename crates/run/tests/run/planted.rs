@@ -17,7 +17,7 @@ use crate::support;
 /// block lets them take 90 % of the measured time: they take half, and more on a busy machine.
 fn create(parent: &Path, sets: &[&str]) -> Run {
     let text = wirelab_plan::find("null").unwrap().text;
-    let fixed = ["protocol=h1", "requests=50", "blocks.min=12", "blocks.max=12"];
+    let fixed = ["protocol=h1", "requests=50", "blocks.min=12", "blocks.max=12", "references=0 %"];
     let sets: Vec<_> = fixed.iter().chain(sets).map(|set| (*set).to_owned()).collect();
     let study = wirelab_plan::resolve(wirelab_plan::parse(text, "null").unwrap(), None, &sets).unwrap();
     let (plan, _) = wirelab_plan::plan(&study).unwrap();
