@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::heron;
 use wirelab_contract::mix::Content;
@@ -104,8 +105,8 @@ impl Call {
         Some(Self::Heron { number, answer })
     }
 
-    /// Judges a complete reply. Returns the size of its message in bytes.
-    pub fn judge(&self, http_status: Option<u16>, reply: &Reply) -> Result<u64, Failure> {
+    /// Judges a complete reply, with its `grpc-message` if it has one. Returns the size of its message in bytes.
+    pub fn judge(&self, http_status: Option<u16>, reply: &Reply, reason: &[u8]) -> Result<u64, Failure> {
         let fail = |kind, message: String| Err(Failure::new(kind, message));
         if let Some(status) = http_status.filter(|status| *status != 200) {
             return fail(ErrorKind::Status, format!("the server answered with the HTTP status {status}"));
@@ -113,10 +114,8 @@ impl Call {
         match reply.status {
             Some(0) => {}
             Some(status) => {
-                return fail(
-                    ErrorKind::Status,
-                    format!("the server answered with `grpc-status` {status} instead of 0"),
-                );
+                let reason = if reply.has_message { reason } else { &[] };
+                return fail(ErrorKind::Status, refusal(status, reason));
             }
             None => return fail(ErrorKind::Protocol, "the response ended without `grpc-status`".to_owned()),
         }
@@ -149,11 +148,48 @@ impl Call {
     }
 }
 
+/// The names of status codes from 0 on (gRPC, `statuscodes.md`).
+const STATUSES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// Largest number of characters of the server's reason in a message.
+const REASON: usize = 200;
+
+/// The status other than 0, its name, and the server's reason, which is percent-encoded (gRPC, `PROTOCOL-HTTP2.md`).
+pub(super) fn refusal(status: u32, reason: &[u8]) -> String {
+    let name = usize::try_from(status).ok().and_then(|status| STATUSES.get(status));
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    let reason = percent_decode(reason).decode_utf8_lossy();
+    let shown: String = reason.chars().take(REASON).collect();
+    let cut = if shown.len() < reason.len() { "..." } else { "" };
+    let reason = if reason.is_empty() { String::new() } else { format!(": `{}{cut}`", shown.escape_debug()) };
+    format!("the server answered with `grpc-status` {status}{name} instead of 0{reason}")
+}
+
 /// What arrived of the reply to a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reply {
     /// `grpc-status` of the last block of fields.
     pub status: Option<u32>,
+    /// Whether this block has `grpc-message`, too.
+    pub has_message: bool,
     prefix: [u8; PREFIX],
     /// Bytes of an incomplete prefix.
     prefix_bytes: usize,

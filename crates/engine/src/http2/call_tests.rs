@@ -5,6 +5,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use wirelab_contract::spec::Request;
 
+use super::call::refusal;
 use super::tests::{Server, sent};
 use super::*;
 use crate::testing::{Plain, cases, client_spec, in_pieces, pieces};
@@ -112,6 +113,14 @@ fn a_call_of_the_users_sends_its_message_and_takes_any_message() {
     assert_eq!(outcome_of(calling(), &reply(server(), 1, &message(b"anything"), b"0")), ("done", 0, None, 8, None));
     let refused = outcome_of(calling(), &reply(server(), 1, b"", b"5"));
     assert_eq!(refused, ("failed", 0, None, 0, Some(ErrorKind::Status)));
+}
+
+#[test]
+fn a_status_is_named_and_the_reason_of_the_server_is_decoded_and_cut() {
+    let text = |status, reason: &str| refusal(status, reason.as_bytes());
+    assert_eq!(text(5, ""), "the server answered with `grpc-status` 5 (NOT_FOUND) instead of 0");
+    assert!(text(16, "no %22key%22").ends_with(" 16 (UNAUTHENTICATED) instead of 0: `no \\\"key\\\"`"));
+    assert!(text(17, &"ü".repeat(201)).ends_with(&format!(" 17 instead of 0: `{}...`", "ü".repeat(200))));
 }
 
 #[test]

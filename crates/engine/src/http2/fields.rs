@@ -46,6 +46,8 @@ pub(super) struct Fields {
     pub length: Option<u64>,
     /// `grpc-status`.
     pub grpc_status: Option<u32>,
+    /// Whether it has `grpc-message`, which is then in `message` of the decoder.
+    pub has_message: bool,
     /// Whether it has pseudo-header fields of requests.
     pub is_request: bool,
     /// Why the message is malformed.
@@ -59,6 +61,7 @@ enum Field {
     Length(u64),
     GrpcStatus(u32),
     /// The value is in the table, or in `text` of the decoder.
+    GrpcMessage,
     Method,
     Path,
     /// Another pseudo-header field of requests.
@@ -79,6 +82,7 @@ enum Name {
     Status,
     Length,
     GrpcStatus,
+    GrpcMessage,
     Method,
     Path,
     Pseudo,
@@ -92,7 +96,7 @@ struct Entry {
     name_size: u32,
     size: u32,
     field: Field,
-    /// The value of `:method` or `:path`.
+    /// The value of `:method`, `:path` or `grpc-message`.
     value: Option<Rc<[u8]>>,
 }
 
@@ -110,12 +114,14 @@ pub(super) struct Decoder {
     /// `:method` and `:path` of the last block that had them.
     pub method: Vec<u8>,
     pub path: Vec<u8>,
+    /// `grpc-message` of the last block that had it.
+    pub message: Vec<u8>,
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        let (table, last, text, method, path) = Default::default();
-        Self { table, size: 0, largest: TABLE, last, known: None, text, method, path }
+        let (table, last, text, method, path, message) = Default::default();
+        Self { table, size: 0, largest: TABLE, last, known: None, text, method, path, message }
     }
 }
 
@@ -164,6 +170,10 @@ impl Decoder {
                     fields.grpc_status = Some(status);
                     None
                 }
+                Field::GrpcMessage => {
+                    fields.has_message = true;
+                    None
+                }
                 Field::Method | Field::Path | Field::Pseudo => {
                     fields.is_request = true;
                     None
@@ -202,6 +212,7 @@ impl Decoder {
         match field {
             Field::Method => replace(&mut self.method, value),
             Field::Path => replace(&mut self.path, value),
+            Field::GrpcMessage => replace(&mut self.message, value),
             _ => {}
         }
         Ok(field)
@@ -236,6 +247,7 @@ impl Decoder {
                     b":status" => Name::Status,
                     b"content-length" => Name::Length,
                     b"grpc-status" => Name::GrpcStatus,
+                    b"grpc-message" => Name::GrpcMessage,
                     b":method" => Name::Method,
                     b":path" => Name::Path,
                     b":scheme" | b":authority" | b":protocol" => Name::Pseudo,
@@ -254,6 +266,13 @@ impl Decoder {
                 let status = valid::number(&self.text).and_then(|number| number.try_into().ok());
                 Field::GrpcStatus(status.unwrap_or(u32::MAX))
             }
+            Name::GrpcMessage => match valid::value(&self.text) {
+                Some(flaw) => Field::Flawed(flaw),
+                None => {
+                    self.message.clone_from(&self.text);
+                    Field::GrpcMessage
+                }
+            },
             Name::Method => {
                 self.method.clone_from(&self.text);
                 Field::Method
@@ -266,7 +285,7 @@ impl Decoder {
             Name::Other => valid::value(&self.text).map_or(Field::Other, Field::Flawed),
             Name::Flawed(flaw) => Field::Flawed(flaw),
         };
-        let value = matches!(field, Field::Method | Field::Path).then(|| Rc::from(&self.text[..]));
+        let value = matches!(field, Field::Method | Field::Path | Field::GrpcMessage).then(|| Rc::from(&self.text[..]));
         Ok(Entry { name, name_size, size: name_size.saturating_add(size).saturating_add(OVERHEAD), field, value })
     }
 

@@ -456,6 +456,8 @@ impl Http2 {
         }
         stream.reply.status = fields.grpc_status;
         if ends {
+            // Its message is that of this block, which is judged at once.
+            stream.reply.has_message = fields.has_message;
             self.complete(id, inbox);
         }
         Ok(())
@@ -487,7 +489,7 @@ impl Http2 {
         };
         match wrong {
             Some(message) => inbox.failed(slot, Failure::new(ErrorKind::Protocol, message)),
-            None => match self.requests.call(number).map(|call| call.judge(status, &reply)) {
+            None => match self.requests.call(number).map(|call| call.judge(status, &reply, &self.decoder.message)) {
                 None => inbox.done(slot, status, bytes_in),
                 Some(Ok(size)) => inbox.done(slot, None, size),
                 Some(Err(failure)) => inbox.failed(slot, failure),
