@@ -199,6 +199,14 @@ impl Builtin {
         panic!("no port number was free for both TCP and UDP");
     }
 
+    /// The largest resident memory of the server so far, in KiB.
+    #[track_caller]
+    pub fn memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// Stops the server in order and returns the number of requests that it answered.
     #[track_caller]
     pub fn stop(mut self) -> u64 {

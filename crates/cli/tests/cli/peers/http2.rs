@@ -12,7 +12,7 @@ const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 
 /// The frame types by number.
-const TYPES: [&str; 10] = [
+pub(super) const TYPES: [&str; 10] = [
     "DATA",
     "HEADERS",
     "PRIORITY",
@@ -75,6 +75,12 @@ impl Frame {
         let stream = self.stream.unwrap_or(request).to_be_bytes();
         [&length[1..], &[self.kind, self.flags], &stream, &self.payload].concat()
     }
+}
+
+/// The status that an index of the static table stands for (RFC 7541, appendix A).
+pub(super) fn status(byte: u8) -> Option<u16> {
+    let at = byte.checked_sub(0x88)?;
+    [200, 204, 206, 304, 400, 404, 500].get(usize::from(at)).copied()
 }
 
 /// A literal field that does not enter the table (RFC 7541, section 6.2.2).

@@ -49,9 +49,9 @@ struct Written {
 }
 
 /// A text with the bytes of HTTP/1.1, or one line per frame.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone)]
 #[serde(untagged)]
-enum Lines {
+pub(super) enum Lines {
     Text(String),
     Frames(Vec<String>),
 }
@@ -196,7 +196,8 @@ impl Written {
     }
 }
 
-fn pieces(protocol: Protocol, lines: Option<Lines>) -> Vec<Piece> {
+/// What lines stand for.
+pub(super) fn pieces(protocol: Protocol, lines: Option<Lines>) -> Vec<Piece> {
     match lines {
         None => Vec::new(),
         Some(Lines::Text(text)) => vec![Piece::Bytes(unescape(&text))],
