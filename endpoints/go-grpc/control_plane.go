@@ -49,7 +49,8 @@ func newControlPlane(spec *contract.ControlPlaneSpec) (*controlPlane, error) {
 	}
 	discovery.RegisterAggregatedDiscoveryServiceServer(p.grpc, xds.NewServer(serving, p.snapshots, callbacks))
 	go func() {
-		if err := p.grpc.Serve(listener); err != nil {
+		// It may begin after Stop.
+		if err := p.grpc.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			contract.Finish(contract.Failed(contract.Other, "accepting connections: %v", err))
 		}
 	}()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"math"
 	"net"
 	"sync/atomic"
@@ -78,7 +79,8 @@ func newServer(spec *contract.ServerSpec) (*server, error) {
 	}
 	s.configured.Add(given.configured())
 	go func() {
-		if err := s.grpc.Serve(listener); err != nil {
+		// It may begin after Stop.
+		if err := s.grpc.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			contract.Finish(contract.Failed(contract.Other, "accepting connections: %v", err))
 		}
 	}()

@@ -33,7 +33,7 @@ fn a_call_that_the_server_refuses_fails_with_its_status_and_other_clients_are_re
     let url = format!("http://localhost:{}/wirelab.Heron/CubeRoot", server.port);
     let load = |args: &[&str]| run(place.folder(), &[&["load", &url, "-p", "grpcc", "-n", "5"], args].concat());
     // UNIMPLEMENTED.
-    load(&[]).with_status(1).complains(&["`grpc-status` 12 instead of 0"]);
+    load(&[]).with_status(1).complains(&["`grpc-status` 12 (UNIMPLEMENTED) instead of 0"]);
     load(&["--client", "builtin"]).with_status(2).complains(&["leave out --client builtin"]);
     let no_method = format!("http://localhost:{}/bytes/10", server.port);
     run(place.folder(), &["load", &no_method, "-p", "grpcc", "-n", "5"]).complains(&["/package.Service/Method"]);
