@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ON_CLUSTER = "kubernetes::a_study_runs_in_pods_in_short"
 
 LIMIT = 3600  # seconds for one step; a test that hangs fails the suite instead of blocking it
+SIDE_BY_SIDE = (os.cpu_count() or 1) + 1  # tests of a program at the same time: many wait for a process or a browser
 GRACE = 10  # seconds in which the processes of tests must have ended after the tests
 
 RUNNING = re.compile(r"^ *(?:Running (?:unittests )?(\S+)|Doc-tests) *\(?(\S+?)\)?$")
@@ -36,7 +37,7 @@ class Suite:
     def step(self, title, command):
         """Runs a command, forwards its output, and keeps its reports of tests."""
         print(f"== {title}", flush=True)
-        environment = dict(os.environ, WIRELAB_TEST_RECORDS=str(self.records))
+        environment = {"RUST_TEST_THREADS": str(SIDE_BY_SIDE), **os.environ, "WIRELAB_TEST_RECORDS": str(self.records)}
         before = len(self.failures)
         process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, errors="replace",
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
