@@ -27,6 +27,23 @@ pub mod code {
     pub const GENERAL_PROTOCOL_ERROR: u32 = 0x101;
     /// The server did not process the request.
     pub const REQUEST_REJECTED: u64 = 0x10b;
+    /// A message is malformed.
+    pub const MESSAGE_ERROR: u32 = 0x10e;
+}
+
+/// Why a response cannot be read on.
+#[derive(Debug)]
+pub enum Refused {
+    /// It is malformed, which fails its request alone (RFC 9114, section 4.1.2).
+    Response(Failure),
+    /// The server broke the protocol, which ends the connection.
+    Connection(Failure),
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self::Connection(failure)
+    }
 }
 
 /// What the client sends on its control stream: the type of the stream, and settings without a value.
@@ -70,8 +87,8 @@ impl Response {
     ///
     /// # Errors
     ///
-    /// [`Failure`] if the server broke the protocol, which ends the connection.
-    pub fn receive(&mut self, mut bytes: &[u8], decoder: &mut Decoder, inbox: &mut Inbox) -> Result<(), Failure> {
+    /// [`Refused`] if it is malformed, or the server broke the protocol.
+    pub fn receive(&mut self, mut bytes: &[u8], decoder: &mut Decoder, inbox: &mut Inbox) -> Result<(), Refused> {
         while !bytes.is_empty() {
             if !self.began {
                 self.began = true;
@@ -82,7 +99,7 @@ impl Response {
                 Piece::None => {}
                 Piece::Part(body) => {
                     if self.status.is_none() || self.has_trailers {
-                        return Err(broken("the server sent a body before its head, or after its trailers"));
+                        return Err(broken("the server sent a body before its head, or after its trailers").into());
                     }
                     self.bytes_in += body.len() as u64;
                     inbox.body(self.slot, body);
@@ -93,15 +110,15 @@ impl Response {
                     self.headed(fields, size)?;
                 }
                 Piece::Whole(kind::DATA, _) if self.status.is_none() => {
-                    return Err(broken("the server sent a body before its head"));
+                    return Err(broken("the server sent a body before its head").into());
                 }
                 // An empty body.
                 Piece::Whole(kind::DATA, _) => {}
                 Piece::Whole(kind::PUSH_PROMISE, _) => {
-                    return Err(broken("the server pushed, which no setting allows"));
+                    return Err(broken("the server pushed, which no setting allows").into());
                 }
                 Piece::Whole(kind, _) if kind::is_of_control_stream(kind) => {
-                    return Err(broken("a frame is at a wrong place"));
+                    return Err(broken("a frame is at a wrong place").into());
                 }
                 Piece::Whole(..) => {}
             }
@@ -111,29 +128,29 @@ impl Response {
     }
 
     /// A block of fields is complete: a head, an interim head, or trailers.
-    fn headed(&mut self, fields: Fields, size: usize) -> Result<(), Failure> {
+    fn headed(&mut self, fields: Fields, size: usize) -> Result<(), Refused> {
         let Fields { status, length, flaw } = fields;
         if let Some(flaw) = flaw {
-            return Err(broken(&format!("the response is malformed: {flaw}")));
+            return Err(malformed(flaw));
         }
         if self.status.is_some() {
             if status.is_some() {
-                return Err(broken("the response is malformed: its trailers have a status"));
+                return Err(malformed("its trailers have a status"));
             }
             if std::mem::replace(&mut self.has_trailers, true) {
-                return Err(broken("the server sent trailers twice"));
+                return Err(broken("the server sent trailers twice").into());
             }
             return Ok(());
         }
-        let status = status.ok_or_else(|| broken("a response has no status"))?;
+        let status = status.ok_or_else(|| malformed("it has no status"))?;
         if status == 101 {
-            return Err(broken("the server switched protocols (status 101), which HTTP/3 lacks"));
+            return Err(malformed("it switches protocols (status 101), which HTTP/3 lacks"));
         }
         if status < 200 {
             // The next head is another first byte.
             self.began = false;
             self.interim += size + 2;
-            return if self.interim > INTERIM_LIMIT { Err(interim_flood()) } else { Ok(()) };
+            return if self.interim > INTERIM_LIMIT { Err(interim_flood().into()) } else { Ok(()) };
         }
         (self.status, self.length) = (Some(status), length);
         Ok(())
@@ -279,6 +296,10 @@ fn settings(mut payload: &[u8]) -> Result<(), Failure> {
         payload = &payload[first + second..];
     }
     Ok(())
+}
+
+fn malformed(flaw: &str) -> Refused {
+    Refused::Response(Failure::new(ErrorKind::Protocol, format!("the response is malformed: {flaw}")))
 }
 
 fn broken(message: &str) -> Failure {

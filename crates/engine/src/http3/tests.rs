@@ -32,7 +32,8 @@ fn events(bytes: &[u8], sizes: &[usize]) -> (Vec<Plain>, Option<String>) {
     let mut rest = bytes;
     while !rest.is_empty() {
         let (now, later) = rest.split_at(sizes.next().copied().unwrap_or(1).clamp(1, rest.len()));
-        if let Err(failure) = response.receive(now, &mut decoder, &mut inbox) {
+        if let Err(refused) = response.receive(now, &mut decoder, &mut inbox) {
+            let (Refused::Response(failure) | Refused::Connection(failure)) = refused;
             return (inbox.events.into_iter().map(plain).collect(), Some(failure.message));
         }
         rest = later;
@@ -89,6 +90,18 @@ fn what_breaks_the_protocol_is_refused() {
         check(&parts, Err(ErrorKind::Protocol));
     }
     check(&[head(24, &[]).repeat(200_000)], Err(ErrorKind::Protocol));
+}
+
+#[test]
+fn a_malformed_response_leaves_its_connection() {
+    for (what, bytes) in [
+        ("no status", framed(kind::HEADERS, &[0, 0])),
+        ("two statuses", head(25, &[0xc0 | 27])),
+        ("a status in the trailers", [head(25, &[]), head(25, &[])].concat()),
+    ] {
+        let refused = Response::new(4, false).receive(&bytes, &mut Decoder::default(), &mut Inbox::default());
+        assert!(matches!(refused, Err(Refused::Response(_))), "{what}: {refused:?}");
+    }
 }
 
 #[test]

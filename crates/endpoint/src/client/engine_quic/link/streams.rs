@@ -3,7 +3,7 @@
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::protocol::Protocol;
-use wirelab_engine::http3::{CONTROL, Inward, code};
+use wirelab_engine::http3::{CONTROL, Inward, Refused, code};
 use wirelab_engine::machine::{Inbox, Slot};
 
 use super::{ATTEMPT, Phase, QuicLink};
@@ -69,10 +69,17 @@ impl QuicLink {
         let end = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
-                    if let Err(failure) = exchange.response.receive(&chunk.bytes, decoder, inbox) {
-                        let _ = chunks.finalize();
-                        return Err(failure);
+                    let Err(refused) = exchange.response.receive(&chunk.bytes, decoder, inbox) else { continue };
+                    let _ = chunks.finalize();
+                    let failure = match refused {
+                        Refused::Connection(failure) => return Err(failure),
+                        Refused::Response(failure) => failure,
+                    };
+                    inbox.failed(exchange.slot, failure);
+                    if let Some(exchange) = self.exchanges.take(id) {
+                        exchange.abandon(connection, code::MESSAGE_ERROR.into());
                     }
+                    return Ok(());
                 }
                 Ok(None) => break Ok(()),
                 Err(ReadError::Blocked) => {
