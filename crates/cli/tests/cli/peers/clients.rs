@@ -15,7 +15,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_testkit::servers::{Builtin, Place, serve};
 
 use super::http2::{self, Frame};
-use super::script::{Lines, Piece, pieces};
+use super::script::{Lines, PACE, Piece, pieces};
 
 /// What a client waits for an answer, far above what a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -162,7 +162,7 @@ impl Client {
         for piece in bytes(&pieces(protocol, Some(self.send.clone())), 1).chunks(self.pieces.unwrap_or(usize::MAX)) {
             tcp.write_all(piece)?;
             if self.pieces.is_some() {
-                std::thread::sleep(Duration::from_millis(1));
+                std::thread::sleep(PACE);
             }
         }
         let endless = pieces(protocol, self.endless.clone());

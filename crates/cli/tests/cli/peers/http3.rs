@@ -5,7 +5,6 @@ use std::collections::hash_map::Entry;
 use std::io::{Error, Result};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
-use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
@@ -14,7 +13,7 @@ use quinn::{
 use tokio::sync::Mutex;
 use wirelab_testkit::servers::Place;
 
-use super::script::{Peer, Piece, part, prefixed, unescape, variable};
+use super::script::{PACE, Peer, Piece, part, prefixed, unescape, variable};
 
 /// The frame types by name.
 const TYPES: [(&str, u64); 7] = [
@@ -29,9 +28,6 @@ const TYPES: [(&str, u64); 7] = [
 
 /// The types of unidirectional streams by name.
 const STREAMS: [(&str, u64); 4] = [("control", 0), ("push", 1), ("encoder", 2), ("decoder", 3)];
-
-/// Interval between two pieces, so that the client reads one before the next.
-const BETWEEN_PIECES: Duration = Duration::from_millis(1);
 
 /// Where a step happens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,8 +49,6 @@ pub(super) enum Step {
     Reset(Target, VarInt),
     /// Ends the connection with an error.
     Close(VarInt),
-    /// Waits, so that the client reads what it got.
-    Wait(Duration),
 }
 
 impl Step {
@@ -77,7 +71,6 @@ impl Step {
             "FIN" => return Self::Finish(target),
             "RESET" => return Self::Reset(target, error()),
             "CLOSE" => return Self::Close(error()),
-            "WAIT" => return Self::Wait(Duration::from_millis(number.unwrap().into())),
             "BYTES" => return Self::Write(target, parts.flat_map(unescape).collect()),
             _ => {}
         }
@@ -198,10 +191,6 @@ async fn take(
             connection.close(*code, b"scripted");
             return Ok(());
         }
-        Step::Wait(time) => {
-            tokio::time::sleep(*time).await;
-            return Ok(());
-        }
         Step::Write(target, _) | Step::Finish(target) | Step::Reset(target, _) => *target,
     };
     let mut streams = own.lock().await;
@@ -221,13 +210,13 @@ async fn take(
             for piece in bytes.chunks(peer.pieces) {
                 stream.write_all(piece).await?;
                 if peer.pieces != usize::MAX {
-                    tokio::time::sleep(BETWEEN_PIECES).await;
+                    tokio::time::sleep(PACE).await;
                 }
             }
         }
         Step::Finish(_) => stream.finish().map_err(Error::other)?,
         Step::Reset(_, code) => stream.reset(*code).map_err(Error::other)?,
-        Step::Close(_) | Step::Wait(_) => {}
+        Step::Close(_) => {}
     }
     Ok(())
 }

@@ -127,13 +127,18 @@ impl Expected {
                     false => Err(format!("(requests, bytes, connections) {is:?}, not {expected:?}: {errors} {first}")),
                 }
             }
-            Self::Failure { kind, says, succeed } => {
+            Self::Failure { kind, says, succeed, connections } => {
                 let failed = REQUESTS - succeed;
                 let of = |kind: ErrorKind| errors[kind.token()].as_u64().unwrap_or(0);
                 // A connection that ends early may end with a reset.
                 let resets = if *kind == ErrorKind::Truncated { of(ErrorKind::Reset) } else { 0 };
                 if *succeeded != *succeed || of(*kind) + resets != failed {
                     return Err(format!("{succeeded} succeeded, errors {errors} ({first}); expected {kind}"));
+                }
+                // The first connection is opened before the window.
+                let opened = 1 + found["histograms"]["connections"].as_u64().unwrap_or(0);
+                if connections.is_some_and(|expected| expected != opened) {
+                    return Err(format!("{opened} connections, not {connections:?}"));
                 }
                 match first.contains(says.as_str()) {
                     true => Ok(()),

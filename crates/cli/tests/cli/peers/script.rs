@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 use wirelab_contract::error_kind::ErrorKind;
@@ -16,6 +17,9 @@ struct File {
     protocol: Protocol,
     peer: Vec<Written>,
 }
+
+/// The pace of a peer that writes in pieces. No outcome depends on it.
+pub(super) const PACE: Duration = Duration::from_millis(1);
 
 /// A peer as it is written.
 #[derive(Deserialize)]
@@ -145,8 +149,8 @@ pub(super) struct Peer {
 pub(super) enum Expected {
     /// All requests succeed, each with this number of bytes of body, on this number of connections.
     Answer { bytes: u64, connections: u64 },
-    /// Requests fail, except some.
-    Failure { kind: ErrorKind, says: String, succeed: u64 },
+    /// Requests fail, except some; on this number of connections, if it is given.
+    Failure { kind: ErrorKind, says: String, succeed: u64, connections: Option<u64> },
 }
 
 impl Expected {
@@ -291,7 +295,9 @@ fn repetition(text: &str) -> Option<(usize, &str, &str)> {
 impl Outcome {
     fn expected(self) -> Expected {
         match (self.fails, self.bytes) {
-            (Some(kind), None) => Expected::Failure { kind, says: self.says, succeed: self.succeed },
+            (Some(kind), None) => {
+                Expected::Failure { kind, says: self.says, succeed: self.succeed, connections: self.connections }
+            }
             (None, Some(bytes)) => Expected::Answer { bytes, connections: self.connections.unwrap_or(1) },
             _ => panic!("an outcome has either `fails` or `bytes`"),
         }

@@ -10,11 +10,8 @@ use socket2::SockRef;
 use wirelab_model::protocol::Protocol;
 use wirelab_testkit::servers::Place;
 
-use super::script::{End, Peer, Piece};
+use super::script::{End, PACE, Peer, Piece};
 use super::{http1, http2, http3};
-
-/// Interval between two pieces, so that the client reads one before the next.
-const BETWEEN_PIECES: Duration = Duration::from_millis(1);
 
 /// A server on threads of the test, which end with the test's process.
 pub(super) struct Server {
@@ -156,7 +153,7 @@ fn send(peer: &Peer, pieces: &[Piece], id: u32, wire: &mut dyn Wire) -> Result<(
         wire.write_all(piece)?;
         wire.flush()?;
         if peer.pieces != usize::MAX {
-            std::thread::sleep(BETWEEN_PIECES);
+            std::thread::sleep(PACE);
         }
     }
     Ok(())
