@@ -27,8 +27,8 @@ pub struct Test {
 /// How many other tests may run at the same time. Tests run in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Company {
-    Several,
-    One,
+    Many,
+    Few,
     None,
 }
 
@@ -50,16 +50,16 @@ impl Test {
         Self { is_quiet: true, ..self }
     }
 
-    /// The test can run at the same time as several others that declare this. It must not count what the whole machine
+    /// The test can run at the same time as many others that declare this. It must not count what the whole machine
     /// does, and no assertion may depend on the speed of the machine.
     pub fn side_by_side(self) -> Self {
-        Self { company: Company::Several, ..self }
+        Self { company: Company::Many, ..self }
     }
 
-    /// The test can run at the same time as one other that declares this, because browsers or many processes need
-    /// processor time now and then.
-    pub fn in_pairs(self) -> Self {
-        Self { company: Company::One, ..self }
+    /// The test can run at the same time as one or two others that declare this, because browsers or many processes
+    /// need processor time now and then.
+    pub fn beside_few(self) -> Self {
+        Self { company: Company::Few, ..self }
     }
 
     fn into_trial(self, places: &'static Places) -> Trial {
@@ -85,8 +85,8 @@ impl Places {
     /// Calls a function while it has the places that its company requires.
     fn within<T>(&self, company: Company, run: impl FnOnce() -> T) -> T {
         let needed = match company {
-            Company::Several => 1,
-            Company::One => self.all / 2,
+            Company::Many => 1,
+            Company::Few => 2,
             Company::None => self.all,
         };
         let free = self.free.lock().expect("no test panics here");
@@ -113,8 +113,8 @@ pub fn main(tests: impl IntoIterator<Item = Test>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     let mut tests: Vec<_> = tests.into_iter().collect();
     tests.sort_by_key(|test| test.company);
-    // Such tests mostly wait: two for each processor keep the machine busy.
-    let most = 2 * thread::available_parallelism().map_or(1, usize::from);
+    // Such tests mostly wait: three for each processor keep the machine busy.
+    let most = 3 * thread::available_parallelism().map_or(1, usize::from);
     let have_company = tests.iter().any(|test| test.company != Company::None);
     let threads = arguments.test_threads.filter(|threads| *threads > 0).unwrap_or(most);
     arguments.test_threads = Some(if have_company { threads } else { 1 });

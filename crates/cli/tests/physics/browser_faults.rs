@@ -20,10 +20,10 @@ use wirelab_testkit::{eventually, said, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(the_end_of_the_pages_process_is_the_browsers_fault).in_pairs().retries(2),
-        test!(a_browser_that_ends_or_hangs_while_it_loads_is_blamed).in_pairs().retries(2),
+        test!(the_end_of_the_pages_process_is_the_browsers_fault).beside_few().retries(2),
+        test!(a_browser_that_ends_or_hangs_while_it_loads_is_blamed).beside_few().retries(2),
         test!(a_page_killed_for_lack_of_memory_is_blamed_on_the_machine).retries(2),
-        test!(a_browser_that_is_killed_fails_its_trial_and_the_run_goes_on).in_pairs(),
+        test!(a_browser_that_is_killed_fails_its_trial_and_the_run_goes_on).beside_few(),
     ]
 }
 

@@ -20,10 +20,10 @@ use wirelab_testkit::{only_run, program, run, said, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own).in_pairs().retries(2),
-        test!(a_host_without_the_version_fails_the_trial_and_is_named).in_pairs().retries(2),
-        test!(an_archive_is_a_page_of_all_its_hosts).in_pairs().retries(2),
-        test!(a_page_that_was_saved_is_loaded_again).in_pairs().retries(2),
+        test!(every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own).beside_few().retries(2),
+        test!(a_host_without_the_version_fails_the_trial_and_is_named).beside_few().retries(2),
+        test!(an_archive_is_a_page_of_all_its_hosts).beside_few().retries(2),
+        test!(a_page_that_was_saved_is_loaded_again).beside_few().retries(2),
         test!(an_archive_that_is_no_page_is_refused_with_the_remedy).side_by_side(),
         test!(hosts_that_a_lab_or_a_page_does_not_have_are_refused_with_the_remedy).side_by_side(),
     ]

@@ -14,7 +14,7 @@ use wirelab_testkit::{eventually_within, processes, said, wirelab};
 pub fn tests() -> Vec<Test> {
     vec![
         test!(the_mesh_of_a_cluster_is_refused_where_there_is_none).side_by_side(),
-        test!(each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once).in_pairs().retries(2),
+        test!(each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once).beside_few().retries(2),
         test!(a_sidecar_that_dies_fails_its_trial_and_gets_the_blame).side_by_side(),
         test!(when_wirelab_is_killed_no_sidecar_is_left).side_by_side(),
         test!(endpoints_without_the_sidecar_role_and_labs_without_sidecars_are_refused_before_the_run).side_by_side(),

@@ -18,7 +18,7 @@ use wirelab_testkit::{Running, Skip, eventually, only_run, run, skip_part, wirel
 pub fn tests() -> Vec<Test> {
     vec![
         test!(prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboard_has_data)
-            .in_pairs()
+            .beside_few()
             .retries(2),
         test!(the_last_counts_of_a_trial_stay_until_its_next_turn_and_the_run_waits_for_its_scraper).side_by_side(),
         test!(without_the_option_nothing_is_shown_to_prometheus).side_by_side(),

@@ -14,7 +14,7 @@ use wirelab_testkit::{eventually, run, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(each_protocol_needs_the_round_trips_of_its_handshake).in_pairs().retries(2),
+        test!(each_protocol_needs_the_round_trips_of_its_handshake).beside_few().retries(2),
         test!(a_killed_run_leaves_neither_process_nor_namespace).side_by_side(),
     ]
 }

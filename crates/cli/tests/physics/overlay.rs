@@ -15,7 +15,7 @@ use wirelab_testkit::{only_run, program, run, said, wirelab};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(pods_are_a_link_apart_and_a_service_spreads_connections_by_chance).in_pairs().retries(2),
+        test!(pods_are_a_link_apart_and_a_service_spreads_connections_by_chance).beside_few().retries(2),
         test!(the_name_of_the_servers_resolves_to_all_of_them_for_the_client_alone).side_by_side().retries(2),
         test!(an_impossible_overlay_is_refused_with_the_remedy).side_by_side(),
     ]

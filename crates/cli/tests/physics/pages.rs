@@ -18,9 +18,11 @@ use wirelab_testkit::{Skip, only_run, run, skip, skip_part};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_films).in_pairs().retries(2),
-        test!(a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed).in_pairs().retries(2),
-        test!(hinted_files_are_requested_while_the_server_waits).retries(2),
+        test!(filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_films)
+            .beside_few()
+            .retries(2),
+        test!(a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed).beside_few().retries(2),
+        test!(hinted_files_are_requested_while_the_server_waits).beside_few().retries(2),
         test!(the_first_byte_comes_after_the_round_trips_of_the_handshake).quiet(),
     ]
 }

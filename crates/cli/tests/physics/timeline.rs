@@ -10,9 +10,9 @@ use wirelab_testkit::{Skip, run, skip_part};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(the_share_of_servers_follows_from_the_way_of_connecting).in_pairs().retries(2),
-        test!(requests_of_a_killed_server_are_lost_and_the_other_servers_go_on).in_pairs().retries(2),
-        test!(a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones).in_pairs().retries(2),
+        test!(the_share_of_servers_follows_from_the_way_of_connecting).beside_few().retries(2),
+        test!(requests_of_a_killed_server_are_lost_and_the_other_servers_go_on).beside_few().retries(2),
+        test!(a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones).beside_few().retries(2),
         test!(a_lab_without_timelines_refuses_and_the_fake_lab_plays_them).side_by_side(),
     ]
 }

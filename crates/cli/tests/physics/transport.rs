@@ -13,7 +13,7 @@ use wirelab_testkit::{only_run, run};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link).retries(2),
+        test!(tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link).beside_few().retries(2),
         test!(on_loopback_only_the_trials_connections_are_counted).side_by_side(),
         test!(a_run_keeps_the_qlog_files_of_both_roles_where_they_are_asked_for).side_by_side(),
     ]

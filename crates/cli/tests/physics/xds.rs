@@ -11,7 +11,7 @@ use wirelab_testkit::{processes, said};
 pub fn tests() -> Vec<Test> {
     vec![
         test!(a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_but_what_is_under_way)
-            .in_pairs()
+            .beside_few()
             .retries(2),
         test!(a_control_plane_that_dies_fails_its_trial_gets_the_blame_and_leaves_nothing).side_by_side(),
         test!(endpoints_without_the_control_plane_role_and_clients_without_xds_are_refused_before_the_run)
