@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ON_CLUSTER = "kubernetes::a_study_runs_in_pods_in_short"
 
 LIMIT = 3600  # seconds for one step; a test that hangs fails the suite instead of blocking it
-SIDE_BY_SIDE = (os.cpu_count() or 1) + 1  # tests of a program at the same time: many wait for a process or a browser
+SIDE_BY_SIDE = (os.cpu_count() or 1) + 2  # tests of a program at the same time: many wait for a process or a browser
 GRACE = 10  # seconds in which the processes of tests must have ended after the tests
 
 RUNNING = re.compile(r"^ *(?:Running (?:unittests )?(\S+)|Doc-tests) *\(?(\S+?)\)?$")
