@@ -67,6 +67,7 @@ impl Run {
                 writer.append(&entry)?;
                 self.add(entry);
             }
+            self.folder.remove_work()?;
             return Ok(reason);
         }
         // Check the names before any process starts.
