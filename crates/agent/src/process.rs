@@ -78,7 +78,7 @@ impl RemoteProcess {
             stream,
             output: Output::default(),
             lines: Lines::default(),
-            log: Log::follow(stderr, log),
+            log: Log::follow(stderr, log)?,
             facts,
             results: files.from,
             members: files.members,

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use wirelab_model::reason::{LabFailure, LabFault, Reason};
@@ -37,6 +38,13 @@ impl LabError {
     /// A process could not be started or reached.
     pub fn process(attempt: impl Into<String>) -> Self {
         Self::new(LabFault::Process, attempt)
+    }
+
+    /// The system refused a thread for this purpose.
+    pub fn thread(purpose: &str, error: io::Error) -> Self {
+        Self::refused(format!("cannot start a thread {purpose}"))
+            .because(error)
+            .remedy("raise the limit of processes: `ulimit -u`, or `pids.max` of the control group")
     }
 
     /// A file could not be read or written.

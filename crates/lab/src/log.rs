@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -44,15 +45,19 @@ impl Log {
     }
 
     /// Starts a thread that reads until the end of the stream.
-    pub fn follow(stderr: impl Read + Send + 'static, file: Option<File>) -> Self {
+    ///
+    /// # Errors
+    /// If the system refuses the thread.
+    pub fn follow(stderr: impl Read + Send + 'static, file: Option<File>) -> Result<Self, LabError> {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let (running, ended) = channel();
         let thread_tail = Arc::clone(&tail);
-        std::thread::spawn(move || {
+        let read = move || {
             let _running = running;
             copy(stderr, file, &thread_tail);
-        });
-        Self { tail, ended }
+        };
+        thread::Builder::new().spawn(read).map_err(|error| LabError::thread("that reads standard error", error))?;
+        Ok(Self { tail, ended })
     }
 
     /// The tail of the log. Waits up to `timeout` for the end of the stream, because a surviving descendant may hold

@@ -49,23 +49,28 @@ pub fn drop_all<T: Send>(items: Vec<T>) {
     });
 }
 
-/// Runs `work` on the items in parallel, until it returns false.
+/// Runs `work` on the items in parallel, until it returns false. The calling thread works, too, so all is done even
+/// where the system refuses more threads.
 fn spread<T: Send>(items: Vec<T>, work: impl Fn(T) -> bool + Sync) {
     let workers = AT_ONCE.min(items.len());
     let waiting = Mutex::new(items.into_iter());
     let stopped = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while !stopped.load(Ordering::Relaxed) {
-                    let next = waiting.lock().expect("nothing panics with the lock").next();
-                    let Some(item) = next else { return };
-                    if !work(item) {
-                        stopped.store(true, Ordering::Relaxed);
-                    }
-                }
-            });
+    let worker = || {
+        while !stopped.load(Ordering::Relaxed) {
+            let next = waiting.lock().expect("nothing panics with the lock").next();
+            let Some(item) = next else { return };
+            if !work(item) {
+                stopped.store(true, Ordering::Relaxed);
+            }
         }
+    };
+    thread::scope(|scope| {
+        for _ in 1..workers {
+            if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
+        }
+        worker();
     });
 }
 

@@ -143,17 +143,17 @@ impl LocalProcess {
         guard: Option<Arc<Guard>>,
     ) -> Result<Self, LabError> {
         let pid = Pid::from_child(&child);
-        let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(pidfd) => pidfd,
-            Err(error) => {
-                let _ = kill_process_group(pid, Signal::KILL);
-                let _ = child.wait();
-                return Err(LabError::process(format!("cannot watch {label}: pidfd_open"))
-                    .because(error)
-                    .remedy("wirelab needs Linux 5.3"));
-            }
-        };
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| {
+            LabError::process(format!("cannot watch {label}: pidfd_open"))
+                .because(error)
+                .remedy("wirelab needs Linux 5.3")
+        });
         let stderr = child.stderr.take().expect("standard error is piped");
+        let watched = pidfd.and_then(|pidfd| Ok((pidfd, Log::follow(stderr, log)?)));
+        let (pidfd, log) = watched.inspect_err(|_| {
+            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = child.wait();
+        })?;
         Ok(Self {
             label,
             pid,
@@ -161,7 +161,7 @@ impl LocalProcess {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
             lines: Lines::default(),
-            log: Log::follow(stderr, log),
+            log,
             guard,
             exit: None,
         })

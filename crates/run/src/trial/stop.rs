@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use wirelab_lab::{Usage, many};
+use wirelab_lab::{LabError, Usage, many};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::reason::Attempt;
 use wirelab_model::transport::TransportReport;
@@ -55,7 +55,7 @@ pub(crate) fn end_all(
         let (sender, receiver) = mpsc::channel();
         let (stop_reading, first) = (&stop_reading, &first);
         let numbered: Vec<_> = clients.iter_mut().enumerate().collect();
-        scope.spawn(move || {
+        let end_each = move || {
             let ended = many::each(numbered, |(number, client)| {
                 end(client, limits, stop_reading).map_err(|fault| {
                     first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((number, fault));
@@ -64,7 +64,9 @@ pub(crate) fn end_all(
             });
             // If a server failed first, the receiver is gone.
             let _ = sender.send(ended);
-        });
+        };
+        let thread = thread::Builder::new().spawn_scoped(scope, end_each);
+        thread.map_err(|error| LabError::thread("that ends the clients", error))?;
         let ended = wait_for_ends(&receiver, others, stop);
         stop_reading.store(true, Ordering::Relaxed);
         ended

@@ -1,11 +1,13 @@
 //! The measured window of a trial with several clients. Each client has its own thread, which sends `go` and reads
 //! its events, so that all start at the same moment and the end of each is timed exactly.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, OnceLock, mpsc};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use wirelab_lab::EventError;
+use wirelab_lab::{EventError, LabError};
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::Portion;
 use wirelab_model::reason::Attempt;
@@ -53,17 +55,22 @@ pub(crate) fn measure(
     let has_clock = clients.iter().all(EndpointHandle::has_clock);
     let mut portions = vec![None; clients.len()];
     let stop_reading = AtomicBool::new(false);
-    let barrier = Barrier::new(clients.len() + 1);
+    // Whether all threads are there and the window begins; set once.
+    let gate = OnceLock::<bool>::new();
     // When the first client was started.
     let begun = OnceLock::new();
-    let outcome = std::thread::scope(|scope| {
+    let outcome = thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        let (stop_reading, barrier, begun) = (&stop_reading, &barrier, &begun);
+        let (ready, all_ready) = mpsc::channel::<Infallible>();
+        let (stop_reading, gate, begun) = (&stop_reading, &gate, &begun);
         for (number, client) in clients.iter_mut().enumerate() {
-            let sender = sender.clone();
-            scope.spawn(move || {
+            let (sender, ready) = (sender.clone(), ready.clone());
+            let measure_one = move || {
                 let run_queue = RunQueue::begin(client.pid());
-                barrier.wait();
+                drop(ready);
+                if !*gate.wait() {
+                    return;
+                }
                 let begun: Instant = *begun.get_or_init(Instant::now);
                 let sent_at = begun.elapsed();
                 let read = client.send(Command::Go).map(|()| read_event(client, limit, stop_reading));
@@ -72,10 +79,15 @@ pub(crate) fn measure(
                 let waited = waited.zip(longest_idle).map(|(waited, idle)| waited + idle);
                 // If another client failed first, the receiver is gone.
                 let _ = sender.send(ThreadReport { number, sent_at, read_at, waited, read });
-            });
+            };
+            if let Err(error) = thread::Builder::new().spawn_scoped(scope, measure_one) {
+                gate.get_or_init(|| false);
+                return Err(LabError::thread("for each client", error).into());
+            }
         }
-        drop(sender);
-        barrier.wait();
+        drop((sender, ready));
+        let Err(mpsc::RecvError) = all_ready.recv();
+        gate.get_or_init(|| true);
         let outcome = gather(&receiver, &mut portions, servers, has_clock, stop);
         stop_reading.store(true, Ordering::Relaxed);
         outcome
