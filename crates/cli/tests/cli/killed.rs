@@ -16,7 +16,7 @@ const RUN: &[&str] = &[
     "--set",
     "payload=1 KiB",
     "--set",
-    "duration=20 ms",
+    "requests=20",
     "--set",
     "blocks.min=3",
     "--set",
