@@ -59,7 +59,12 @@ fn a_planted_delay_in_one_of_two_programs_is_found_and_equal_programs_pass() {
     let slow = ab(&place, old, "python3 new.py {port} 1", &elsewhere).with_status(3);
     let slow = slow.complains(&["build=head"]);
     assert!(slow.out.contains("new.py {port} 1 (head) against python3 old.py {port} 0 (base)"), "{}", slow.out);
-    let null = ab(&place, old, new, &SHORT).with_status(0);
+    // One of 20 comparisons of equal programs fails by chance, so three in a row prove a defect.
+    let compare = |_| {
+        let _ = fs::remove_dir_all(place.path("wirelab-runs"));
+        ab(&place, old, new, &SHORT)
+    };
+    let null = (0..3).map(compare).find(|null| null.status != 3).expect("it never passes").with_status(0);
     assert!(!null.out.contains("✗"), "{}", null.out);
     for (_, trial) in wirelab_testkit::lab::trials(place.folder()) {
         assert_eq!(trial["outcome"], "ok", "{trial}");
