@@ -35,6 +35,10 @@ impl Folder {
                     for inner in [folder.samples(), folder.logs()] {
                         fs::create_dir(&inner).map_err(RunError::io("cannot make the folder", &inner))?;
                     }
+                    let above = parent.parent().into_iter();
+                    for changed in [&folder.0, parent].into_iter().chain(above) {
+                        sync_folder(changed).map_err(RunError::io("cannot write", changed))?;
+                    }
                     return Ok(folder);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -385,6 +389,16 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 
 const TEMPORARY: &str = ".part";
 
+/// Syncs a folder: only then are its new, renamed and removed files durable (fsync(2)). A folder that this user may
+/// write to but not read cannot be synced.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => opened?.sync_all(),
+    }
+}
+
 /// Writes a file atomically: under a temporary name, synced, renamed.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -395,8 +409,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
-        // The rename is durable only after its folder is synced.
-        path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+        path.parent().map_or(Ok(()), sync_folder)
     })();
     written.map_err(|error| {
         // If even the removal fails, the next opening removes the file.

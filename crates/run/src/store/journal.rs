@@ -11,7 +11,7 @@ use wirelab_model::journal::Entry;
 
 use crate::error::RunError;
 use crate::store::checksum::{self, Checked};
-use crate::store::folder::read_regular;
+use crate::store::folder::{read_regular, sync_folder};
 use crate::store::packed::unpack;
 
 /// Current time, as RFC 3339 in UTC with milliseconds.
@@ -99,6 +99,7 @@ impl Writer {
             file.set_len(contents.whole)?;
             file.seek(SeekFrom::Start(contents.whole))?;
             file.sync_all()?;
+            path.parent().map_or(Ok(()), sync_folder)?;
             Ok(file)
         })();
         let file = opened.map_err(RunError::io("cannot open the journal", path))?;
