@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration audit fuzz bench-peers bench-engine bench-null-server chart power clean
+	check-browsertime calibration audit fuzz faults bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -121,6 +121,9 @@ audit: build ## false verdicts, power and coverage on this machine: docs/audit.m
 
 fuzz: ## change known inputs of every reader of foreign text at random, and look for panics (FUZZ_SECONDS=60 per reader)
 	WIRELAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --release --locked --workspace --test cli -- --nocapture fuzz::
+
+faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; a quarter of an hour)
+	WIRELAB_FAULTS=all $(CARGO) test --profile tests --locked --workspace --test cli -- --nocapture faults::
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh
