@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
 use wirelab_contract::protocol::Protocol;
-use wirelab_contract::spec::ClientSpec;
+use wirelab_contract::spec::{ClientSpec, Extent};
 use wirelab_engine::intervals::{IntervalReader, Intervals};
 use wirelab_engine::progress::Progress as ThreadProgress;
 
@@ -119,7 +119,14 @@ pub fn run(
         |intervals: Vec<Interval>| intervals.iter().for_each(|one| tell.borrow_mut()(News::Interval(one)));
     let look = Box::new(|requests, failed, threads: &[Arc<ThreadProgress>]| {
         let elapsed = began.get().map(|zero| zero.elapsed());
-        if let (Some(reader), Some(elapsed)) = (reader.borrow_mut().as_mut(), elapsed) {
+        // Where the window may have ended, only its end says how long its last interval was.
+        let may_have_ended = |elapsed: Duration| match spec.extent {
+            Extent::Requests(count) => requests >= count,
+            Extent::DurationNs(ns) => elapsed >= Duration::from_nanos(ns),
+        };
+        if let (Some(reader), Some(elapsed)) = (reader.borrow_mut().as_mut(), elapsed)
+            && !may_have_ended(elapsed)
+        {
             tell_intervals(reader.passed(elapsed, intervals_of(threads)));
         }
         tell.borrow_mut()(News::Progress(Progress { elapsed, requests, failed }));
