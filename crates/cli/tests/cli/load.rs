@@ -435,7 +435,7 @@ fn an_interval_in_which_nothing_ends_is_shown_and_failures_make_its_median_infin
     let server = Hostile::plain(Conduct::AnswerThen(Conduct::response("200 OK", ""), String::new()));
     let url = url(Protocol::H1c, server.port, "/");
     // The request is sent once before the load, and gets the only answer.
-    let args = ["--every", "100ms", "-n", "1", "--timeout", "350ms", "--json"];
+    let args = ["--every", "100ms", "-n", "1", "--timeout", "1500ms", "--json"];
     let said = load_with(&place, &url, &args).with_status(1);
     let intervals: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let intervals: Vec<_> = intervals.iter().filter_map(|line| line.get("interval")).collect();
