@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The prose linter.
 
-    tests/prose/check.py            checks every page of the repository, and the comments and texts of its Rust code
+    tests/prose/check.py            checks every page of the repository, and the comments and texts of study files and
+                                    Rust code
     tests/prose/check.py FILE...    checks these files
 
 The help of commands, settings, metrics and observers is checked in docs/reference, which is generated from it. Ends with
@@ -19,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = ROOT / "docs/glossary.md"
 PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "contract", "docs", "endpoints", "python", "studies", "tests"]
 CODE = ["crates", "endpoints"]
+STUDIES = ["studies"]
 OMITTED = {"node_modules", "target", "__pycache__"}  # not ours
-OMITTED |= {"results"}  # reports of archived runs, with lines as long as the names of cells
 
 
 def files(places, suffix):
@@ -33,9 +34,16 @@ def files(places, suffix):
 
 
 def check(path, source, known):
+    every = [rules.phrases, rules.openings, rules.line_length]
     if path.suffix == ".rs":
         page = pages.rust(path, source)
-        every = [rules.phrases, rules.openings, rules.line_length]
+    elif path.suffix == ".toml":
+        page = pages.toml(path, source)
+        every += [rules.sentence_length, rules.abbreviations(known)]
+    elif "results" in path.parts:
+        # The report of an archived run: its lines and sentences are as long as the names of cells.
+        page = pages.markdown(path, source)
+        every = [rules.phrases, rules.openings]
     else:
         page = pages.markdown(path, source)
         every = [
@@ -51,7 +59,7 @@ def check(path, source, known):
 
 def main(arguments):
     known = rules.glossary(GLOSSARY.read_text())
-    paths = [Path(name) for name in arguments] or [*files(PAGES, ".md"), *files(CODE, ".rs")]
+    paths = [Path(name) for name in arguments] or [*files(PAGES, ".md"), *files(STUDIES, ".toml"), *files(CODE, ".rs")]
     count = 0
     for path in paths:
         for line, rule, message in check(path, path.read_text(), known):

@@ -8,6 +8,7 @@ FENCE = re.compile(r"\s*(```|~~~)")
 HEADING = re.compile(r"#{1,6} +")
 ITEM = re.compile(r"(\s*)(?:[-*+]|\d+[.)]) +")
 COMMENT = re.compile(r"\s*//[/!]? ?(.*)")
+TOML_COMMENT = re.compile(r"\s*# ?(.*)")
 STRING = re.compile(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"?')
 INLINE = [
     (re.compile(r"<!--.*?-->", re.S), ""),
@@ -108,10 +109,19 @@ def markdown(name, source):
 
 def rust(name, source):
     """The comments of a Rust file, and its texts: string literals with a space, line by line."""
+    return code(name, source, COMMENT)
+
+
+def toml(name, source):
+    """The comments and texts of a TOML file."""
+    return code(name, source, TOML_COMMENT)
+
+
+def code(name, source, comments):
     page = Page(name, [])
     begin, text = 0, []
     for number, line in enumerate([*source.split("\n"), ""], 1):
-        comment = COMMENT.fullmatch(line)
+        comment = comments.fullmatch(line)
         if comment:
             page.lines.append((number, line))
         if comment and comment[1].strip() and not ITEM.match(comment[1]):

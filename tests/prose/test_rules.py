@@ -41,6 +41,20 @@ class Rules(unittest.TestCase):
         self.finds("sentence", f"# Title\n\n- {words(20)}\n  {words(16)}\n\nShort. Short.\n")
         self.assertEqual(faults(f"# Title\n\n{words(20)}\n{words(10)}.\n"), [(1, "average")])
 
+    def test_studies_keep_the_rules_of_comments_and_sentences(self):
+        for rule, text in (
+            ("phrase", "# Nobody knows it."),
+            ("phrase", 'question = "What is nobody to know?"'),
+            ("sentence", f"# {words(20)}\n# {words(16)}"),
+            ("abbreviation", 'meaning = "the XQZ answers"'),
+        ):
+            self.finds(rule, f'name = "a"\n\n{text}\n', "study.toml")
+
+    def test_reports_of_archived_runs_may_have_long_names(self):
+        name = "studies/a/results/b/report.md"
+        self.assertEqual(faults(f"# Title\n\n{words(40)}XQZ\n", name), [])
+        self.assertEqual(faults("# Title\n\nNobody knows it.\n", name), [(3, "phrase")])
+
     def test_a_fault_has_its_line(self):
         self.assertEqual(faults("# Title\n\nOne `code\nspan` and\n[a link](https://example.org/)\nnobody\nknows.\n"), [(6, "phrase")])
 
