@@ -33,7 +33,7 @@ static struct period {
     double offset;       // of the last arrival of a Poisson process, in nanoseconds
     uint64_t number;     // of the next arrival at equal intervals
     struct random random;
-    struct alarm arrival, patience;
+    struct alarm arrival, last_start;
 } period;
 
 // Whether another request may start at a moment.
@@ -116,7 +116,7 @@ static void arrive(void *of) {
         return;
     }
     period.arrive = false;
-    alarm_set(&period.patience, now() + period.spec->request_ns);
+    alarm_set(&period.last_start, now() + period.spec->request_ns);
 }
 
 static void give_up(void *of) {
@@ -152,7 +152,7 @@ moment period_run(const struct spec *spec, enum phase phase, struct extent exten
     period = (struct period){
         .spec = spec, .phase = phase, .start = start, .last = start, .left = extent.requests,
         .until = extent.requests ? 0 : start + extent.duration, .random = random_of(spec->seed, phase, 0),
-        .arrival = {.act = arrive}, .patience = {.act = give_up},
+        .arrival = {.act = arrive}, .last_start = {.act = give_up},
     };
     if (spec->open_loop) {
         moment first = next_arrival();
@@ -163,6 +163,6 @@ moment period_run(const struct spec *spec, enum phase phase, struct extent exten
         begin_workers();
     }
     loop_until(over, pump);
-    alarm_cancel(&period.patience);
+    alarm_cancel(&period.last_start);
     return period.last;
 }

@@ -24,7 +24,7 @@ struct connection {
     int alert;                // of TLS, that was sent; 0: none
     bool closed, of_http;     // by the peer, with this code of HTTP/3 or QUIC
     uint64_t code;
-    struct alarm patience, burial;
+    struct alarm ticket_wait, burial;
 };
 
 struct link {

@@ -7,7 +7,7 @@
 #include "tls.h"
 
 // The longest wait for a ticket.
-static const moment PATIENCE = 200000000;
+static const moment TICKET_WAIT = 200000000;
 
 // Where sockets begin, by the family of addresses.
 static const struct address ANY[] = {
@@ -41,7 +41,7 @@ static void close_now(struct connection *connection) {
     if (connection->lingers) {
         connection->lingers = false;
         lingering--;
-        alarm_cancel(&connection->patience);
+        alarm_cancel(&connection->ticket_wait);
     }
     if (connection->cnx) {
         lsquic_conn_close(connection->cnx);
@@ -49,7 +49,7 @@ static void close_now(struct connection *connection) {
     }
 }
 
-static void lose_patience(void *of) {
+static void no_ticket_came(void *of) {
     ticketless = !tickets_any();
     close_now(of);
 }
@@ -66,7 +66,7 @@ void connection_let_go(struct connection *connection) {
     if (spec->resumes && connection->ready && !connection->ticketed && !ticketless) {
         connection->lingers = true;
         lingering++;
-        alarm_set(&connection->patience, now() + PATIENCE);
+        alarm_set(&connection->ticket_wait, now() + TICKET_WAIT);
     } else {
         close_now(connection);
     }
@@ -214,7 +214,7 @@ struct connection *connection_new(struct exchange *exchange) {
     *made = (struct connection){.link = exchange->link, .opener = exchange, .number = engine_number()};
     TAILQ_INIT(&made->waiting);
     TAILQ_INIT(&made->asked);
-    made->patience = (struct alarm){.act = lose_patience, .of = made};
+    made->ticket_wait = (struct alarm){.act = no_ticket_came, .of = made};
     made->burial = (struct alarm){.act = bury, .of = made};
     made->gate.broken = broken;
     made->gate.of = made;

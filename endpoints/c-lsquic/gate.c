@@ -97,7 +97,7 @@ int gate_send(void *of, const struct lsquic_out_spec *packets, unsigned count) {
         }
         struct parcel parcel = {.bytes = bytes};
         if (!gate->broken) {
-            // Of a server, whose socket has many peers.
+            // The socket of a server has many peers.
             parcel.to = packets[sent].dest_sa;
             parcel.to_length = room_of(parcel.to);
         }

@@ -13,7 +13,7 @@
 // The idle time-out towards a server: the default that RFC 9308, section 3.2, recommends.
 static const int64_t SHORTEST_IDLE = 30 * 1000000000LL;
 // The longest wait for a ticket, beside the round trips that it may take.
-static const moment PATIENCE = 100 * 1000000;
+static const moment TICKET_WAIT = 100 * 1000000;
 
 static const struct spec *spec;
 static struct party party;
@@ -246,7 +246,7 @@ void line_drop(struct link *link) {
     }
     let_go(line);
     if (spec->resumes && !line->ticketed && line->quic->established) {
-        alarm_set(&line->end, now() + (moment)(3 * quic_info(line->quic).smoothed_rtt) + PATIENCE);
+        alarm_set(&line->end, now() + (moment)(3 * quic_info(line->quic).smoothed_rtt) + TICKET_WAIT);
     } else {
         bury_soon(line);
     }

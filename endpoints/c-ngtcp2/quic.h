@@ -69,7 +69,7 @@ struct quic *quic_accept(const struct party *party, struct port *port, const str
 // A connection to a server. With a ticket and its transport parameters, requests can be sent at once.
 struct quic *quic_dial(const struct party *party, struct port *port, const struct address *server, const char *name,
                        SSL_SESSION *ticket, const uint8_t *params, size_t params_length, void *owner);
-// The port has noted that the peer is unreachable.
+// The peer is unreachable.
 void quic_lost(struct quic *quic);
 void quic_read(struct quic *quic, const struct datagram *datagram);
 // Sends all packets that may be sent now.

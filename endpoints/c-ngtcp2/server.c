@@ -68,11 +68,11 @@ void server_run(const char *spec_path) {
     const struct sockaddr_in *local = (const struct sockaddr_in *)&workers[0].port.local.socket;  // IPv6 has it there too
     serving_run(ntohs(local->sin_port), configured(), answered);
 
-    json_object *in_force = configured();
+    json_object *active_settings = configured();
     struct accounts accounts = {0};
     for (uint64_t i = 0; i < thread_count; i++) {
         worker_stop(&workers[i]);
         accounts_merge(&accounts, &workers[i].accounts);
     }
-    serving_done(answered(), in_force, accounts_report(&accounts));
+    serving_done(answered(), active_settings, accounts_report(&accounts));
 }

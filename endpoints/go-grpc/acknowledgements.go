@@ -29,7 +29,7 @@ func (a *acknowledgements) request(stream int64, request *discovery.DiscoveryReq
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if why := request.GetErrorDetail(); why != nil {
-		a.refused = contract.Failed(contract.Protocol, "a client refuses what it was told (%s): %s", request.GetTypeUrl(), why.GetMessage())
+		a.refused = contract.Failed(contract.Protocol, "a client rejects a resource (%s): %s", request.GetTypeUrl(), why.GetMessage())
 	} else if request.GetTypeUrl() == resource.EndpointType && len(request.GetResourceNames()) > 0 {
 		if a.of == nil {
 			a.of = map[int64]string{}

@@ -45,7 +45,7 @@ func newCall(spec *contract.ClientSpec) (*call, error) {
 			return nil, contract.Refuse("request: `headers`: grpc-go writes `%s` itself", field[0])
 		}
 		if strings.HasSuffix(name, "-bin") {
-			return nil, contract.Refuse("request: `headers`: grpc-go would encode `%s`, as metadata of that name is to be", field[0])
+			return nil, contract.Refuse("request: `headers`: grpc-go encodes `%s`, as the protocol demands of names with -bin", field[0])
 		}
 		fields.Append(name, field[1])
 	}

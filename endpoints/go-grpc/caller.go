@@ -75,7 +75,7 @@ func (c *caller) kind(told *status.Status) contract.Kind {
 		return contract.Status
 	case c.wasReset != nil && c.wasReset(), has("RST_STREAM", "connection reset", "GOAWAY", "connection is draining"):
 		return contract.Reset
-	// Of a channel that opens its connections itself.
+	// A channel that opens its connections itself has no other sign.
 	case has("connection refused"):
 		return contract.Refused
 	case has("EOF", "error reading from server", "transport is closing", errBroken.Error()):

@@ -17,8 +17,8 @@ import (
 	"wirelab/endpoint/tlsside"
 )
 
-// ticketPatience is how long a closing connection waits for its session ticket.
-const ticketPatience = 500 * time.Millisecond
+// ticketTimeout is how long a closing connection waits for its session ticket.
+const ticketTimeout = 500 * time.Millisecond
 
 var errBroken = errors.New("the connection broke, and the load engine opens the next one")
 
@@ -79,6 +79,6 @@ func (c *connection) Handshake() contract.Handshake { return c.handshake }
 
 // Close waits for the ticket: grpc-go goes on reading from an idle connection, so that it can come.
 func (c *connection) Close() {
-	c.ticket.Wait(ticketPatience)
+	c.ticket.Wait(ticketTimeout)
 	c.Abandon()
 }

@@ -29,7 +29,7 @@ type controlPlane struct {
 }
 
 func newControlPlane(spec *contract.ControlPlaneSpec) (*controlPlane, error) {
-	p := &controlPlane{spec: spec, grpc: grpc.NewServer(), snapshots: cache.NewSnapshotCache(true, everybody{}, nil)}
+	p := &controlPlane{spec: spec, grpc: grpc.NewServer(), snapshots: cache.NewSnapshotCache(true, allClients{}, nil)}
 	if err := p.name(); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (p *controlPlane) name() error {
 	if err != nil {
 		return err
 	}
-	return p.snapshots.SetSnapshot(context.Background(), everybody{}.ID(nil), snapshot)
+	return p.snapshots.SetSnapshot(context.Background(), allClients{}.ID(nil), snapshot)
 }
 
 // Reach returns when every client that knows of endpoints has accepted the new ones.

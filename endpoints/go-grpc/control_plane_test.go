@@ -19,8 +19,8 @@ import (
 	"wirelab/endpoint/load"
 )
 
-// patience is for what takes milliseconds.
-const patience = 20 * time.Second
+// timeout of operations that take milliseconds.
+const timeout = 20 * time.Second
 
 const local = "127.0.0.1"
 
@@ -74,7 +74,7 @@ func (p plane) write(t *testing.T, members []string) {
 func (p plane) reach(t *testing.T, members ...string) {
 	t.Helper()
 	p.write(t, members)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := p.Reach(ctx); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func (p plane) client(t *testing.T) load.Connection {
 		t.Fatal(err)
 	}
 	d.options = append(d.options, grpc.WithResolvers(resolver))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	opened, failure := d.Dial(ctx)
 	if failure != nil {
@@ -116,7 +116,7 @@ func calls(t *testing.T, c load.Connection, count int) (failed int) {
 	t.Helper()
 	for range count {
 		scratch := &load.Scratch{}
-		if _, failure := c.Exchange(scratch, clock.Now().Add(patience), nil); failure != nil {
+		if _, failure := c.Exchange(scratch, clock.Now().Add(timeout), nil); failure != nil {
 			t.Log(failure)
 			failed++
 		}
@@ -127,7 +127,7 @@ func calls(t *testing.T, c load.Connection, count int) (failed int) {
 // untilAsked makes calls until one of them reaches a server.
 func untilAsked(t *testing.T, c load.Connection, s *server) {
 	t.Helper()
-	for before, deadline := s.Answered(), time.Now().Add(patience); s.Answered() == before; {
+	for before, deadline := s.Answered(), time.Now().Add(timeout); s.Answered() == before; {
 		if calls(t, c, 1) > 0 || time.Now().After(deadline) {
 			t.Fatal("the server is not asked")
 		}
@@ -160,7 +160,7 @@ func TestAServerThatIsNotNamedAnyMoreIsAskedNoMoreAndNothingFails(t *testing.T) 
 	untilAsked(t, c, other)
 	p.reach(t, second)
 	// The balancer has not yet applied the last acknowledged version.
-	for last, deadline := uint64(0), time.Now().Add(patience); last != one.Answered(); {
+	for last, deadline := uint64(0), time.Now().Add(timeout); last != one.Answered(); {
 		last = one.Answered()
 		if calls(t, c, 10) > 0 || time.Now().After(deadline) {
 			t.Fatal("a call failed, or the server is still asked")

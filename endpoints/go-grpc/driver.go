@@ -119,8 +119,8 @@ func (d *driver) see(tcp *net.TCPConn, state *tls.ConnectionState) {
 		return
 	}
 	d.seen = true
-	if inForce, err := d.sockets.InForce(tcp); err == nil {
-		d.configured.Add(inForce)
+	if activeSettings, err := d.sockets.ActiveSettings(tcp); err == nil {
+		d.configured.Add(activeSettings)
 	}
 	if state != nil {
 		d.configured.Add(tlsside.Facts(state))

@@ -21,19 +21,19 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// everybody maps all clients to one: each gets the same.
-type everybody struct{}
+// allClients gives all clients one name, so that each gets the same resources.
+type allClients struct{}
 
-func (everybody) ID(*core.Node) string { return "everybody" }
+func (allClients) ID(*core.Node) string { return "all-clients" }
 
-// aggregated is where everything comes from: the stream that is open already.
+// aggregated is the source of all resources: the open stream.
 var aggregated = &core.ConfigSource{
 	ResourceApiVersion:    core.ApiVersion_V3,
 	ConfigSourceSpecifier: &core.ConfigSource_Ads{Ads: &core.AggregatedConfigSource{}},
 }
 
-// snapshot is everything that a client has to know of a name: a listener, which stands for it, the one route that all calls take,
-// the cluster of the servers, with the policy by which they take turns, and the endpoints of this version.
+// snapshot has the four resources of a name: a listener, which stands for the name; a route for all calls; a cluster of the
+// servers, with the balancing policy; and the endpoints of this version.
 func snapshot(name string, members []netip.AddrPort, version string) (*cache.Snapshot, error) {
 	entrance, err := entrance(name)
 	if err != nil {

@@ -74,7 +74,7 @@ func newServer(spec *contract.ServerSpec) (*server, error) {
 		return nil, err
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
-	if s.configured, err = sockets.InForce(listener); err != nil {
+	if s.configured, err = sockets.ActiveSettings(listener); err != nil {
 		return nil, err
 	}
 	s.configured.Add(given.configured())

@@ -12,8 +12,8 @@ import (
 	"wirelab/endpoint/tlsside"
 )
 
-// ticketPatience is how long a closing connection waits for its session ticket.
-const ticketPatience = 500 * time.Millisecond
+// ticketTimeout is how long a closing connection waits for its session ticket.
+const ticketTimeout = 500 * time.Millisecond
 
 // connection is one connection of net/http.
 type connection struct {
@@ -44,7 +44,7 @@ func (c *connection) Handshake() contract.Handshake { return c.handshake }
 
 // Close waits for the ticket: net/http goes on reading from an idle connection, so that it can come.
 func (c *connection) Close() {
-	c.ticket.Wait(ticketPatience)
+	c.ticket.Wait(ticketTimeout)
 	c.Abandon()
 }
 

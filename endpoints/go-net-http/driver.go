@@ -139,8 +139,8 @@ func (d *driver) see(tcp *net.TCPConn, state *tls.ConnectionState) {
 		return
 	}
 	d.seen = true
-	if inForce, err := d.options.InForce(tcp); err == nil {
-		d.configured.Add(inForce)
+	if activeSettings, err := d.options.ActiveSettings(tcp); err == nil {
+		d.configured.Add(activeSettings)
 	}
 	if state != nil {
 		d.configured.Add(tlsside.Facts(state))

@@ -55,7 +55,7 @@ func newServer(spec *contract.ServerSpec) (*server, error) {
 		return nil, err
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
-	if s.configured, err = options.InForce(listener); err != nil {
+	if s.configured, err = options.ActiveSettings(listener); err != nil {
 		return nil, err
 	}
 	if isHTTP2(spec.Protocol) {

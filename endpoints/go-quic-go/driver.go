@@ -48,7 +48,7 @@ type driver struct {
 func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	d := &driver{spec: spec}
 	var err error
-	if d.settings, err = newSettings(&spec.Transport, max(shortestIdle, 2*min(spec.Patience, time.Hour))); err != nil {
+	if d.settings, err = newSettings(&spec.Transport, max(shortestIdle, 2*min(spec.RequestTimeout, time.Hour))); err != nil {
 		return nil, err
 	}
 	if err := d.takeRequest(); err != nil {
@@ -58,7 +58,7 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 		return nil, err
 	}
 	config := &d.settings.quic
-	config.HandshakeIdleTimeout = min(spec.Connect, time.Hour) // the deadline of Dial comes first
+	config.HandshakeIdleTimeout = min(spec.ConnectTimeout, time.Hour) // the deadline of Dial comes first
 	config.MaxIncomingStreams = -1
 	if spec.Resumption != "none" {
 		config.TokenStore = quic.NewLRUTokenStore(1, tokens)
@@ -135,7 +135,7 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 
 // hold keeps the first flight back until the request is handed over, so that it travels there: quic-go begins to send
 // while it dials, and with a short round trip the handshake could be complete before the request is written. The
-// returned function must be told whether early data follows at all.
+// argument of the returned function is whether early data follows.
 func hold(udp *socket.UDP) func(early bool) {
 	udp.Hold()
 	return func(early bool) {

@@ -74,7 +74,7 @@ func drive(t *testing.T, protocol, anchor string, s *server, body uint64) *drive
 		Request: contract.Request{
 			Method: "GET", Path: "/bytes/2000", BodySize: body, Expect: &contract.Expect{Status: 200, BodySize: 2000},
 		},
-		PerRequest: true, Resumption: "zero_rtt", Connect: time.Minute, Patience: time.Minute,
+		PerRequest: true, Resumption: "zero_rtt", ConnectTimeout: time.Minute, RequestTimeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)

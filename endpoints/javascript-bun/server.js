@@ -4,7 +4,7 @@ import fs from 'node:fs';
 
 import { now } from '../_javascript/clock.js';
 import { Failure } from '../_javascript/contract.js';
-import { inForce, readTransport } from '../_javascript/node/settings.js';
+import { activeSettings, readTransport } from '../_javascript/node/settings.js';
 import { answer } from './answer.js';
 
 const TLS_1_3 = 0x0304; // RFC 8446, section 4.2.1
@@ -35,7 +35,7 @@ export async function serve(job) {
   const tls = job.tls ? { tls: tlsOptions(job) } : {};
   const server = start(job, { hostname: job.address, port: job.port, ipv6Only: true, ...tls });
   process.on('exit', () => server.stop(true)); // clients hear that it ends
-  return { port: server.port, configured: job.protocol.isQuic ? { threads: 1 } : inForce(job.transport) };
+  return { port: server.port, configured: job.protocol.isQuic ? { threads: 1 } : activeSettings(job.transport) };
 }
 
 function start(job, where) {

@@ -5,7 +5,7 @@ import { Client } from 'undici';
 
 import { now } from '../_javascript/clock.js';
 import { rehearsal as rehearse } from '../_javascript/node/rehearsal.js';
-import { inForce, readTransport } from '../_javascript/node/settings.js';
+import { activeSettings, readTransport } from '../_javascript/node/settings.js';
 import { negotiated, open } from '../_javascript/node/sockets.js';
 
 const HOUR_MS = 3_600_000;
@@ -30,7 +30,7 @@ export function connect(job, attempt, tickets) {
 }
 
 export function configured(job) {
-  const facts = inForce(job.transport);
+  const facts = activeSettings(job.transport);
   if (job.protocol.isHttp2) {
     facts.stream_window = job.transport.streamWindow ?? STREAM_WINDOW;
     facts.connection_window = job.transport.connectionWindow ?? CONNECTION_WINDOW;

@@ -129,9 +129,9 @@ class Connection(QuicConnectionProtocol):
     async def close(self):
         if self.is_open and self.job.resumption != "none" and not self.ticket_came.is_set():
             # It comes with the server's next flight, for which aioquic itself allows this long.
-            patience = self._quic._loss.get_probe_timeout() + 0.1
+            timeout = self._quic._loss.get_probe_timeout() + 0.1
             try:
-                await asyncio.wait_for(self.ticket_came.wait(), patience)
+                await asyncio.wait_for(self.ticket_came.wait(), timeout)
             except TimeoutError:
                 pass
         self.abandon()

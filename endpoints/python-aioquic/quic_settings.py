@@ -51,7 +51,7 @@ class QuicSettings:
             "max_udp_payload": configuration.max_datagram_size,
             "gso": False,
             "gro": False,
-            **self.buffers.in_force(sock),
+            **self.buffers.active_settings(sock),
         }
 
 

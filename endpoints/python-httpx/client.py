@@ -75,7 +75,7 @@ class Driver:
         """The active settings of the first connection, the check request's."""
         if not self.read:
             self.read = True
-            self.settled.update(self.options.in_force(stream.get_extra_info("socket")))
+            self.settled.update(self.options.active_settings(stream.get_extra_info("socket")))
             if self.context:
                 self.settled.update(negotiated(stream.get_extra_info("ssl_object")))
 

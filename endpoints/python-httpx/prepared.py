@@ -45,6 +45,6 @@ async def connect(address, port):
 
 
 async def await_ticket(stream):
-    """Reads what the server sends unasked; a ticket is taken in by TLS itself, and nothing else is to come."""
+    """Reads what the server sends unasked: tickets, which TLS itself keeps."""
     with anyio.move_on_after(LEFT_S):
         await stream.read(1)

@@ -56,7 +56,7 @@ class Configuration(Config):
 async def play(site, settings):
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     sock = settings.socket()
-    port, configured = sock.getsockname()[1], {"threads": 1, **settings.in_force(sock)}
+    port, configured = sock.getsockname()[1], {"threads": 1, **settings.active_settings(sock)}
     configuration = Configuration(site)
     configuration.bind, configuration.quic_bind = [], []
     setattr(configuration, "quic_bind" if site.is_quic else "bind", [f"fd://{sock.detach()}"])

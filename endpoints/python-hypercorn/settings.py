@@ -8,7 +8,7 @@ from wirelab_servers import sockets
 
 
 class TcpSettings:
-    """Of HTTP/1.1 and HTTP/2, in the shape that `sockets` takes."""
+    """Settings of HTTP/1.1 and HTTP/2, in the shape that `sockets` takes."""
 
     def __init__(self, site):
         transport = site.transport
@@ -29,12 +29,12 @@ class TcpSettings:
         sockets.apply(sock, self)
         return sock
 
-    def in_force(self, sock):
-        return {**sockets.in_force(sock), **self.windows}
+    def active_settings(self, sock):
+        return {**sockets.active_settings(sock), **self.windows}
 
 
 class QuicSettings:
-    """Of HTTP/3: aioquic as Hypercorn configures it."""
+    """Settings of HTTP/3: aioquic as Hypercorn configures it."""
 
     def __init__(self, site):
         from aioquic.quic.configuration import QuicConfiguration
@@ -56,5 +56,5 @@ class QuicSettings:
         self.buffers.apply(sock)
         return sock
 
-    def in_force(self, sock):
-        return {**self.fixed, **self.buffers.in_force(sock)}
+    def active_settings(self, sock):
+        return {**self.fixed, **self.buffers.active_settings(sock)}

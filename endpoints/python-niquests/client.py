@@ -87,7 +87,7 @@ class Driver:
             self.settings.apply(connection.sock)
             await pool._put_conn(connection)
             if not self.read:  # of the first connection, the check request's
-                self.settled, self.read = {**self.settled, **self.settings.in_force(connection)}, True
+                self.settled, self.read = {**self.settled, **self.settings.active_settings(connection)}, True
             if (alpn := self.settings.alpn(connection)) != job.alpn:
                 raise Failure("protocol", f"{alpn} was negotiated, not {job.alpn}")
         except BaseException as error:

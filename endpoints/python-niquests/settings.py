@@ -10,7 +10,7 @@ UDP_GRO = 104  # linux/udp.h
 
 
 class TcpSettings:
-    """Of HTTP/1.1 and HTTP/2."""
+    """Settings of HTTP/1.1 and HTTP/2."""
 
     def __init__(self, transport):
         self.options = TcpOptions(transport)
@@ -27,8 +27,8 @@ class TcpSettings:
     def was_resumed(connection):
         return connection.sock.sslobj.session_reused
 
-    def in_force(self, connection):
-        facts = self.options.in_force(connection.sock)
+    def active_settings(self, connection):
+        facts = self.options.active_settings(connection.sock)
         if hasattr(connection.sock, "sslobj"):
             facts.update(negotiated(connection.sock.sslobj))
         if inner := getattr(connection._protocol, "_connection", None):  # jh2's, of HTTP/2
@@ -39,7 +39,7 @@ class TcpSettings:
 
 
 class QuicSettings:
-    """Of HTTP/3. qh3's own settings cannot be reached through niquests; the kernel's can."""
+    """Settings of HTTP/3. niquests gives no access to qh3's own settings, but to the kernel's."""
 
     def __init__(self, transport):
         self.buffers = Buffers(transport)
@@ -48,7 +48,7 @@ class QuicSettings:
     def probe(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             self.apply(sock)
-            return self.buffers.in_force(sock)
+            return self.buffers.active_settings(sock)
 
     @staticmethod
     def alpn(connection):
@@ -58,11 +58,11 @@ class QuicSettings:
     def was_resumed(connection):
         return connection._protocol._quic.tls.session_resumed
 
-    def in_force(self, connection):
+    def active_settings(self, connection):
         quic = connection._protocol._quic
         configuration, chain = quic.configuration, [quic.tls._peer_certificate, *quic.tls._peer_certificate_chain]
         return {
-            **self.buffers.in_force(connection.sock),
+            **self.buffers.active_settings(connection.sock),
             "alpn": quic.tls.alpn_negotiated,
             "cipher": connection.conn_info.cipher,
             "certificate_chain_bytes": sum(len(one.public_bytes()) for one in chain),

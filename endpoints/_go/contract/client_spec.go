@@ -18,15 +18,15 @@ type ClientSpec struct {
 	Request    Request
 	PerRequest bool
 	// Connections and Streams are those of persistent connections.
-	Connections, Streams int
-	Schedule             Schedule
-	Extent               Extent
-	WarmUp               *Extent
-	Resumption           string
-	Connect, Patience    time.Duration
-	Seed                 uint64
-	Histograms           bool
-	Results              string
+	Connections, Streams           int
+	Schedule                       Schedule
+	Extent                         Extent
+	WarmUp                         *Extent
+	Resumption                     string
+	ConnectTimeout, RequestTimeout time.Duration
+	Seed                           uint64
+	Histograms                     bool
+	Results                        string
 
 	// opened counts the connections, which go to the servers in turn.
 	opened atomic.Uint64
@@ -94,7 +94,7 @@ func ReadClientSpec(spec *Fields, protocols []string) (*ClientSpec, error) {
 	s.Extent = readExtent(spec.Inner("extent"))
 	s.WarmUp = Optional(spec, "warm_up", func(name string) Extent { return readExtent(spec.Inner(name)) })
 	timeouts := spec.Inner("timeouts")
-	s.Connect, s.Patience = readDuration(timeouts, "connect_ns"), readDuration(timeouts, "request_ns")
+	s.ConnectTimeout, s.RequestTimeout = readDuration(timeouts, "connect_ns"), readDuration(timeouts, "request_ns")
 	timeouts.End()
 	s.Seed = spec.Count("seed", 0, math.MaxUint64)
 	s.Histograms = spec.Choose("recording", "samples", "histograms") == "histograms"

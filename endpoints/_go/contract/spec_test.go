@@ -46,7 +46,7 @@ func TestTheExamplesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if client.Connections != 2 || client.Schedule.MaxPause != 1_000_000 || client.WarmUp.Requests != 10 || client.Seed != 42 ||
-		client.Connect != 5*time.Second || client.Request.Expect.BodySize != 5 || *client.Transport.Congestion != "cubic" {
+		client.ConnectTimeout != 5*time.Second || client.Request.Expect.BodySize != 5 || *client.Transport.Congestion != "cubic" {
 		t.Errorf("the client's spec was read as %+v", client)
 	}
 	spec = example(t, "server-spec.json")

@@ -82,7 +82,7 @@ func spec(change func(*contract.ClientSpec)) *contract.ClientSpec {
 		Common:     contract.Common{Protocol: "h1"},
 		Request:    contract.Request{Method: "GET", Path: "/", Expect: &contract.Expect{Status: 200, BodySize: 5, SHA256: hello}},
 		PerRequest: true, Schedule: contract.Schedule{Workers: 3}, Extent: contract.Extent{Requests: 31},
-		Resumption: "none", Connect: time.Minute, Patience: time.Minute, Seed: 1,
+		Resumption: "none", ConnectTimeout: time.Minute, RequestTimeout: time.Minute, Seed: 1,
 	}
 	change(s)
 	return s
@@ -93,7 +93,7 @@ func perform(t *testing.T, f *fake, s *contract.ClientSpec) []record {
 	t.Helper()
 	newWaiter = func() waiter { return instant{} }
 	t.Cleanup(func() { newWaiter = func() waiter { return new(clock.Timer) } })
-	b := &bench{driver: f, spec: s, multiplexes: s.Multiplexes()}
+	b := &sender{driver: f, spec: s, multiplexes: s.Multiplexes()}
 	pool, failure := prepare(b)
 	if failure != nil {
 		t.Fatal(failure)
@@ -194,7 +194,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		{Answer{BytesIn: 4, Status: 200}, contract.Truncated},
 		{Answer{BytesIn: 6, Status: 200}, contract.Digest},
 	} {
-		b := &bench{spec: spec(func(*contract.ClientSpec) {})}
+		b := &sender{spec: spec(func(*contract.ClientSpec) {})}
 		got := contract.None
 		if failure := b.judge(c.answer); failure != nil {
 			got = failure.Kind
@@ -207,11 +207,11 @@ func TestAnswersAreJudged(t *testing.T) {
 
 func TestTheCheckRequestFailsWithAnotherDigestAndWithoutAServer(t *testing.T) {
 	f := &fake{answer: right}
-	b := &bench{driver: f, spec: spec(func(s *contract.ClientSpec) { s.Request.Expect.SHA256 = "00" })}
+	b := &sender{driver: f, spec: spec(func(s *contract.ClientSpec) { s.Request.Expect.SHA256 = "00" })}
 	if failure := b.check(); failure == nil || failure.Kind != contract.Digest {
 		t.Errorf("another digest: %v", failure)
 	}
-	b = &bench{driver: &fake{refuses: true}, spec: spec(func(*contract.ClientSpec) {})}
+	b = &sender{driver: &fake{refuses: true}, spec: spec(func(*contract.ClientSpec) {})}
 	if failure := b.check(); failure == nil || failure.Kind != contract.Refused {
 		t.Errorf("no server: %v", failure)
 	}
@@ -219,7 +219,7 @@ func TestTheCheckRequestFailsWithAnotherDigestAndWithoutAServer(t *testing.T) {
 
 func TestTicketsAreThereForEveryWorkerBeforeTheWindow(t *testing.T) {
 	f := &fake{answer: right}
-	b := &bench{driver: f, spec: spec(func(s *contract.ClientSpec) { s.Resumption, s.Schedule.Workers = "resume", 5 })}
+	b := &sender{driver: f, spec: spec(func(s *contract.ClientSpec) { s.Resumption, s.Schedule.Workers = "resume", 5 })}
 	if _, failure := prepare(b); failure != nil || f.Tickets() != 5 {
 		t.Errorf("%d tickets for five workers, %v", f.Tickets(), failure)
 	}
@@ -247,7 +247,7 @@ func TestAnOpenLoopSendsEveryArrivalThoughItsConnectionsAreBusy(t *testing.T) {
 			}
 		})
 	}
-	b := &bench{driver: f, spec: s}
+	b := &sender{driver: f, spec: s}
 	pool, failure := prepare(b)
 	if failure != nil {
 		t.Fatal(failure)
@@ -279,13 +279,13 @@ func (w waitFunc) Close()                {}
 func TestWhatWaitsLongerThanTheTimeOutAfterTheEndFails(t *testing.T) {
 	f := &fake{answer: right}
 	s := spec(func(s *contract.ClientSpec) { s.Schedule = contract.Schedule{Open: true, Rate: 1000} })
-	b := &bench{driver: f, spec: s}
+	b := &sender{driver: f, spec: s}
 	keep, err := newSamples(5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := newPeriod(b, nil, measured, s.Extent, clock.Now(), keep)
-	l := &line{period: p, waiting: []clock.Moment{10, 20}, patience: 1}
+	l := &line{period: p, waiting: []clock.Moment{10, 20}, latestStart: 1}
 	l.carry(&lane{scratch: newScratch()}, 5, 0)
 	want := []contract.Kind{contract.None, contract.Timeout, contract.Timeout}
 	for i, kind := range want {

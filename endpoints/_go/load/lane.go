@@ -30,7 +30,7 @@ type link struct {
 }
 
 // connect makes sure that the lane has a connection, and notes in the record if it opened one.
-func (l *lane) connect(b *bench, r *record, by clock.Moment) *contract.Failure {
+func (l *lane) connect(b *sender, r *record, by clock.Moment) *contract.Failure {
 	if l.link == nil {
 		return l.open(b, r, by)
 	}
@@ -59,7 +59,7 @@ func (k *link) open() *held {
 	return nil
 }
 
-func (l *lane) open(b *bench, r *record, by clock.Moment) *contract.Failure {
+func (l *lane) open(b *sender, r *record, by clock.Moment) *contract.Failure {
 	r.connection = b.numbers.Add(1) - 1
 	opened, failure := b.dial(by)
 	if failure != nil {
@@ -71,7 +71,7 @@ func (l *lane) open(b *bench, r *record, by clock.Moment) *contract.Failure {
 }
 
 // release releases the connection after a request. Closing is not part of the request's time.
-func (l *lane) release(b *bench, failure *contract.Failure) {
+func (l *lane) release(b *sender, failure *contract.Failure) {
 	h := l.held
 	l.held = nil
 	if failure != nil {
@@ -102,11 +102,11 @@ type pool struct {
 
 // openPool opens the persistent connections. Successive lanes belong to different ones, so that requests are spread over
 // all.
-func openPool(b *bench) (*pool, *contract.Failure) {
+func openPool(b *sender) (*pool, *contract.Failure) {
 	p := new(pool)
 	for range b.spec.Connections {
 		l := &lane{scratch: newScratch(), link: new(link)}
-		if failure := l.connect(b, new(record), clock.Now().Add(b.spec.Connect)); failure != nil {
+		if failure := l.connect(b, new(record), clock.Now().Add(b.spec.ConnectTimeout)); failure != nil {
 			return nil, failure
 		}
 		l.held = nil

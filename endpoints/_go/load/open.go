@@ -26,7 +26,7 @@ func (p *period) dispatch() {
 		timer.Until(arrival)
 		line.arrive(arrival)
 	}
-	line.end(max(clock.Now(), p.start).Add(p.spec.Patience))
+	line.end(max(clock.Now(), p.start).Add(p.spec.RequestTimeout))
 	line.carriers.Wait()
 }
 
@@ -39,8 +39,8 @@ type line struct {
 	waiting []clock.Moment
 	idle    []chan clock.Moment
 	users   int
-	// patience is set once no more arrivals come: the latest start of a waiting request.
-	patience clock.Moment
+	// latestStart of a waiting request; set after the last arrival.
+	latestStart clock.Moment
 }
 
 // arrive gives a request to an idle carrier, or to a new one, or lets it wait.
@@ -75,10 +75,10 @@ func (l *line) lane() *lane {
 }
 
 // end stops the carriers when no request waits any more.
-func (l *line) end(patience clock.Moment) {
+func (l *line) end(latestStart clock.Moment) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	l.patience = patience
+	l.latestStart = latestStart
 	for _, next := range l.idle {
 		close(next)
 	}
@@ -89,8 +89,8 @@ func (l *line) end(patience clock.Moment) {
 func (l *line) carry(own *lane, intended clock.Moment, user int) {
 	p, end := l.period, clock.Moment(0)
 	next := make(chan clock.Moment, 1)
-	for goesOn, patience := true, clock.Moment(0); goesOn; intended, patience, goesOn = l.next(next) {
-		if now := clock.Now(); patience != 0 && now > patience {
+	for goesOn, latestStart := true, clock.Moment(0); goesOn; intended, latestStart, goesOn = l.next(next) {
+		if now := clock.Now(); latestStart != 0 && now > latestStart {
 			end = p.giveUp(intended, now, user)
 		} else {
 			end = p.perform(own, intended, user, p.keep)
@@ -100,16 +100,16 @@ func (l *line) carry(own *lane, intended clock.Moment, user int) {
 }
 
 // next waits for the next arrival for a carrier; false: no arrival follows.
-func (l *line) next(mine chan clock.Moment) (at, patience clock.Moment, goesOn bool) {
+func (l *line) next(mine chan clock.Moment) (at, latestStart clock.Moment, goesOn bool) {
 	l.lock.Lock()
 	if len(l.waiting) > 0 {
 		at = l.waiting[0]
 		l.waiting = l.waiting[1:]
-		patience = l.patience
+		latestStart = l.latestStart
 		l.lock.Unlock()
-		return at, patience, true
+		return at, latestStart, true
 	}
-	if l.patience != 0 {
+	if l.latestStart != 0 {
 		l.lock.Unlock()
 		return 0, 0, false
 	}

@@ -10,7 +10,7 @@ import (
 
 // period is the warm-up or the measured window: requests are sent by the schedule until its extent is used up.
 type period struct {
-	*bench
+	*sender
 	*pool // nil where every request opens its connection
 	phase phase
 	start clock.Moment
@@ -20,8 +20,8 @@ type period struct {
 	last atomic.Int64
 }
 
-func newPeriod(b *bench, p *pool, of phase, extent contract.Extent, start clock.Moment, keep recorder) *period {
-	return &period{bench: b, pool: p, phase: of, start: start, limit: newLimit(extent, start), keep: keep}
+func newPeriod(b *sender, p *pool, of phase, extent contract.Extent, start clock.Moment, keep recorder) *period {
+	return &period{sender: b, pool: p, phase: of, start: start, limit: newLimit(extent, start), keep: keep}
 }
 
 // run sends the requests, and returns the end of the last one when none is in flight.

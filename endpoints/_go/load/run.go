@@ -36,7 +36,7 @@ func Run(spec *contract.ClientSpec, driver Driver) error {
 	if _, err := commands.Expect("go"); err != nil {
 		return err
 	}
-	b := &bench{driver: driver, spec: spec, multiplexes: spec.Multiplexes()}
+	b := &sender{driver: driver, spec: spec, multiplexes: spec.Multiplexes()}
 	pool, failure := prepare(b)
 	if failure != nil {
 		return failure
@@ -70,7 +70,7 @@ func Run(spec *contract.ClientSpec, driver Driver) error {
 }
 
 // prepare does everything before the measured window. The pool is nil if every request opens its connection.
-func prepare(b *bench) (p *pool, failure *contract.Failure) {
+func prepare(b *sender) (p *pool, failure *contract.Failure) {
 	if failure = b.check(); failure != nil {
 		return nil, failure
 	}

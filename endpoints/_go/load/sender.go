@@ -11,8 +11,8 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// bench is shared by all lanes: the driver, its limits, the check of responses.
-type bench struct {
+// sender is shared by all lanes: the driver, its limits, the check of responses.
+type sender struct {
 	driver      Driver
 	spec        *contract.ClientSpec
 	multiplexes bool
@@ -23,7 +23,7 @@ type bench struct {
 }
 
 // perform sends one request over a lane and keeps its record; a nil recorder keeps nothing. It returns the end.
-func (b *bench) perform(l *lane, intended clock.Moment, user int, keep recorder) clock.Moment {
+func (b *sender) perform(l *lane, intended clock.Moment, user int, keep recorder) clock.Moment {
 	start := clock.Now()
 	r := record{intended: min(intended, start), start: start, bytesOut: b.spec.Request.BodySize}
 	failure := b.attempt(l, &r)
@@ -43,9 +43,9 @@ func (b *bench) perform(l *lane, intended clock.Moment, user int, keep recorder)
 	return r.end
 }
 
-func (b *bench) attempt(l *lane, r *record) *contract.Failure {
-	by := r.start.Add(b.spec.Patience)
-	if failure := l.connect(b, r, min(by, r.start.Add(b.spec.Connect))); failure != nil {
+func (b *sender) attempt(l *lane, r *record) *contract.Failure {
+	by := r.start.Add(b.spec.RequestTimeout)
+	if failure := l.connect(b, r, min(by, r.start.Add(b.spec.ConnectTimeout))); failure != nil {
 		r.bytesOut = 0
 		return failure
 	}
@@ -58,18 +58,18 @@ func (b *bench) attempt(l *lane, r *record) *contract.Failure {
 }
 
 // dial opens a connection until a deadline.
-func (b *bench) dial(by clock.Moment) (Opened, *contract.Failure) {
+func (b *sender) dial(by clock.Moment) (Opened, *contract.Failure) {
 	ctx, cancel := context.WithDeadline(context.Background(), by.Time())
 	defer cancel()
 	opened, failure := b.driver.Dial(ctx)
 	if failure != nil && ctx.Err() != nil {
-		return opened, contract.Failed(contract.Timeout, "connecting took longer than %v", min(b.spec.Connect, b.spec.Patience))
+		return opened, contract.Failed(contract.Timeout, "connecting took longer than %v", min(b.spec.ConnectTimeout, b.spec.RequestTimeout))
 	}
 	return opened, failure
 }
 
 // judge says whether a complete response is right.
-func (b *bench) judge(answer Answer) *contract.Failure {
+func (b *sender) judge(answer Answer) *contract.Failure {
 	expect, http := b.spec.Request.Expect, b.spec.HTTP()
 	switch {
 	case http && expect != nil && answer.Status != expect.Status:
@@ -87,7 +87,7 @@ func (b *bench) judge(answer Answer) *contract.Failure {
 
 // check sends the check request: the only one whose body is hashed. Without an expectation in the spec, no check is
 // possible, and wirelab may not have started the server.
-func (b *bench) check() *contract.Failure {
+func (b *sender) check() *contract.Failure {
 	expect := b.spec.Request.Expect
 	if expect == nil {
 		return nil
@@ -105,12 +105,12 @@ func (b *bench) check() *contract.Failure {
 }
 
 // once sends the request on a connection that is opened and closed for it.
-func (b *bench) once(look func([]byte)) *contract.Failure {
-	opened, failure := b.dial(clock.Now().Add(min(b.spec.Connect, b.spec.Patience)))
+func (b *sender) once(look func([]byte)) *contract.Failure {
+	opened, failure := b.dial(clock.Now().Add(min(b.spec.ConnectTimeout, b.spec.RequestTimeout)))
 	if failure != nil {
 		return failure
 	}
-	answer, failure := opened.Connection.Exchange(newScratch(), clock.Now().Add(b.spec.Patience), look)
+	answer, failure := opened.Connection.Exchange(newScratch(), clock.Now().Add(b.spec.RequestTimeout), look)
 	if failure == nil {
 		failure = b.judge(answer)
 	}
@@ -127,7 +127,7 @@ const ticketsForOpenLoop = 64
 
 // prime opens and closes connections until the store has a ticket for each simultaneous connection. A server that
 // gives no tickets is no failure here: each record says how its connection began.
-func (b *bench) prime() *contract.Failure {
+func (b *sender) prime() *contract.Failure {
 	if b.spec.Resumption == "none" {
 		return nil
 	}

@@ -16,7 +16,7 @@ var local = netip.MustParseAddrPort("127.0.0.1:0")
 
 func pointer[T any](value T) *T { return &value }
 
-func TestTCPOptionsAreInForceOnBothSidesOfAConnection(t *testing.T) {
+func TestTCPOptionsAreActiveSettingsOnBothSidesOfAConnection(t *testing.T) {
 	for _, noDelay := range []bool{true, false} {
 		spec := contract.Transport{Congestion: pointer("reno"), NoDelay: &noDelay}
 		ofServer, err := TCPOfServers(&spec)
@@ -50,10 +50,10 @@ func TestTCPOptionsAreInForceOnBothSidesOfAConnection(t *testing.T) {
 			"accepted": {ofServer, accepted.(*Metered)},
 			"client":   {ofClient, client},
 		} {
-			configured, err := side.options.InForce(side.socket)
+			configured, err := side.options.ActiveSettings(side.socket)
 			want := contract.Configured{"congestion": "reno", "no_delay": noDelay, "fast_open": false}
 			if err != nil || !maps.Equal(configured, want) {
-				t.Errorf("on the %s is in force %v, not %v; %v", name, configured, want, err)
+				t.Errorf("the %s has the settings %v, not %v; %v", name, configured, want, err)
 			}
 		}
 		_ = accepted.Close()
@@ -81,7 +81,7 @@ func TestWhatTheKernelDoesNotHaveIsUnsupported(t *testing.T) {
 	}
 }
 
-func TestUDPBuffersThatAreAskedForAreInForce(t *testing.T) {
+func TestUDPBuffersThatAreAskedForAreActiveSettings(t *testing.T) {
 	socket, err := ListenUDP(local)
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +93,6 @@ func TestUDPBuffersThatAreAskedForAreInForce(t *testing.T) {
 	}
 	configured := socket.Buffers()
 	if configured["udp_receive_buffer"] != 100_000 || configured["udp_send_buffer"] != 65_536 {
-		t.Errorf("in force is %v", configured)
+		t.Errorf("the active sizes are %v", configured)
 	}
 }

@@ -101,8 +101,8 @@ func (o TCP) Dial(ctx context.Context, address string) (*net.TCPConn, error) {
 	return tcp, err
 }
 
-// InForce has the options of a connection, read back from the kernel.
-func (o TCP) InForce(connection syscall.Conn) (contract.Configured, error) {
+// ActiveSettings has the options of a connection, read back from the kernel.
+func (o TCP) ActiveSettings(connection syscall.Conn) (contract.Configured, error) {
 	configured := contract.Configured{}
 	err := read(connection, func(fd int) error {
 		congestion, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)

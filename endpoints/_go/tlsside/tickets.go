@@ -84,9 +84,9 @@ func (a *Arrival) tell(ticket *tls.ClientSessionState) {
 	a.resumes(early)
 }
 
-// Wait waits for a ticket of this connection, not longer than patience. Without one the next connection begins with a full
+// Wait waits for a ticket of this connection, at most for the time-out. Without one the next connection begins with a full
 // handshake, and its record says so.
-func (a *Arrival) Wait(patience time.Duration) {
+func (a *Arrival) Wait(timeout time.Duration) {
 	if a == nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (a *Arrival) Wait(patience time.Duration) {
 		return
 	default:
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-a.came:

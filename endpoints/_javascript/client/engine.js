@@ -135,11 +135,11 @@ export class Engine {
     const { job, pool } = this;
     const line = [];
     const carriers = new Set();
-    let patience = Infinity;
+    let latestStart = Infinity;
     let resumed = now();
     const carry = async (lane, first) => {
       for (let intended = first; intended !== undefined; intended = line.shift()) {
-        if (now() > patience) this.#giveUp(lane.record, intended);
+        if (now() > latestStart) this.#giveUp(lane.record, intended);
         else await this.#perform(lane, intended);
       }
       pool.put(lane);
@@ -161,7 +161,7 @@ export class Engine {
       carriers.add(carrier);
       carrier.then(() => carriers.delete(carrier));
     }
-    patience = now() + job.requestNs;
+    latestStart = now() + job.requestNs;
     await Promise.all(carriers);
   }
 

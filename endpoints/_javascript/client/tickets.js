@@ -1,7 +1,7 @@
 // Session tickets, each good for one resumed connection (RFC 8446, appendix C.4).
 
 /** Waiting for a ticket must not delay the next step for long. */
-const PATIENCE_MS = 200;
+const TICKET_WAIT_MS = 200;
 
 export class Tickets {
   #store = [];
@@ -30,7 +30,7 @@ export class Tickets {
     let timer;
     await new Promise((resolve) => {
       this.#waiting.add(resolve);
-      timer = setTimeout(resolve, PATIENCE_MS);
+      timer = setTimeout(resolve, TICKET_WAIT_MS);
     });
     clearTimeout(timer);
     this.#given ??= false;

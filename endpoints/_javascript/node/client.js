@@ -1,6 +1,6 @@
 // The client's part of a library that offers Node's own interfaces: `node:http` and `node:http2` over `node:net` and `node:tls`.
 
-import { inForce, readTransport } from './settings.js';
+import { activeSettings, readTransport } from './settings.js';
 
 export function abilities(protocol) {
   return {
@@ -21,7 +21,7 @@ export function connect(job, attempt, tickets) {
 }
 
 export function configured(job) {
-  return inForce(job.transport);
+  return activeSettings(job.transport);
 }
 
 export function facts(job, connection) {

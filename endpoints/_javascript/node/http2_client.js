@@ -3,7 +3,7 @@
 import http2 from 'node:http2';
 
 import { now } from '../clock.js';
-import { inForce } from './settings.js';
+import { activeSettings } from './settings.js';
 import { negotiated, open } from './sockets.js';
 
 const MEMORY_MB = 1024; // for a session; by default 10, which ends sessions with many streams
@@ -55,7 +55,7 @@ class Connection {
   }
 
   facts() {
-    const windows = inForce(this.job.transport, this.session);
+    const windows = activeSettings(this.job.transport, this.session);
     return this.job.tls ? { ...windows, ...negotiated(this.opened.socket) } : windows;
   }
 

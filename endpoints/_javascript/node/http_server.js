@@ -9,7 +9,7 @@ import { constants } from 'node:crypto';
 import { Failure } from '../contract.js';
 import { answer } from './answer.js';
 import { rehearse } from './server_rehearsal.js';
-import { inForce, readTransport } from './settings.js';
+import { activeSettings, readTransport } from './settings.js';
 
 const MEMORY_MB = 1024; // for a session of HTTP/2; by default 10, which ends sessions with many streams
 
@@ -26,11 +26,11 @@ export function abilities(protocol) {
 }
 
 export async function serve(job) {
-  const facts = await rehearse(job, create(job), (session) => inForce(job.transport, session));
+  const facts = await rehearse(job, create(job), (session) => activeSettings(job.transport, session));
   const server = create(job);
   if (job.tls?.keyLog) server.on('keylog', (line) => fs.appendFileSync(job.tls.keyLog, line));
   await listen(server, { host: job.address, port: job.port, backlog: 65535, ipv6Only: true });
-  return { port: server.address().port, configured: facts ?? inForce(job.transport) };
+  return { port: server.address().port, configured: facts ?? activeSettings(job.transport) };
 }
 
 /** A server that does not listen yet. It keeps connections without limits of idle time and of requests. */

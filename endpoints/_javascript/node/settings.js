@@ -30,7 +30,7 @@ export function readTransport(fields, protocol) {
 }
 
 /** Their active values; `session` is an HTTP/2 session of this side. */
-export function inForce(settings, session = null) {
+export function activeSettings(settings, session = null) {
   const facts = { no_delay: settings.noDelay, fast_open: false, threads: 1 };
   const congestion = kernelCongestion();
   if (congestion !== null) facts.congestion = congestion;

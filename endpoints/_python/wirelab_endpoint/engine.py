@@ -82,15 +82,15 @@ class Client:
 
     async def send(self, phase, extent, start):
         """Sends the requests of a phase and returns when none is in flight."""
-        limit, patience = Limit(extent, start), None
+        limit, timer = Limit(extent, start), None
         async with asyncio.TaskGroup() as group:
             if self.job.loop == "open":
-                patience = await self.dispatch(phase, limit, start, group)
+                timer = await self.dispatch(phase, limit, start, group)
             else:
                 for user in range(self.job.workers):
                     group.create_task(self.work(phase, limit, start, user))
-        if patience:
-            patience.cancel()
+        if timer:
+            timer.cancel()
 
     async def work(self, phase, limit, start, user):
         """One worker of a closed loop."""
@@ -119,8 +119,8 @@ class Client:
             if not await until(start + arrival):
                 await asyncio.sleep(0)  # even if late, because responses must be read
             group.create_task(self.carry(start + arrival))
-        patience = max(now(), start) + self.job.request_ns
-        return asyncio.get_running_loop().call_at(patience / 1e9, self.pool.end_waiting)
+        latest_start = max(now(), start) + self.job.request_ns
+        return asyncio.get_running_loop().call_at(latest_start / 1e9, self.pool.end_waiting)
 
     async def carry(self, arrival):
         lane = await self.pool.take()

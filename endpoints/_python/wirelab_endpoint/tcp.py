@@ -20,7 +20,7 @@ class TcpOptions:
                 raise Unsupported(f"transport: `congestion` = {self.congestion!r}: {error}") from error
 
     @staticmethod
-    def in_force(sock):
+    def active_settings(sock):
         """Read back from the kernel."""
         name = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
         return {
@@ -33,4 +33,4 @@ class TcpOptions:
         """The active settings of a temporary socket. Refuses a setting that the kernel lacks, before `ready`."""
         with socket.socket() as sock:
             self.apply(sock)
-            return self.in_force(sock)
+            return self.active_settings(sock)

@@ -14,12 +14,12 @@ class Buffers:
     def apply(self, sock):
         for name, size in self.sizes.items():
             sock.setsockopt(socket.SOL_SOCKET, OPTIONS[name], size)
-            if (granted := self.in_force(sock)[name]) != size:
+            if (granted := self.active_settings(sock)[name]) != size:
                 limit = "wmem_max" if name == "udp_send_buffer" else "rmem_max"
                 raise Unsupported(f"transport: `{name}` = {size}: the kernel grants {granted}; raise its limit with "
                                   f"`sysctl -w net.core.{limit}={size}`")
 
     @staticmethod
-    def in_force(sock):
+    def active_settings(sock):
         """Read back; the kernel's doubling for bookkeeping is not counted."""
         return {name: sock.getsockopt(socket.SOL_SOCKET, option) // 2 for name, option in OPTIONS.items()}

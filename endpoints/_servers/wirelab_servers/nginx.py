@@ -86,10 +86,10 @@ def serve(site, path, folder, protocol_lines, listen_words, facts=None):
                          environment={"NGINX": "".join(f"{number};" for number in numbers)}, descriptors=numbers)
 
     def configured(_):
-        in_force = (datagrams if site.is_quic else sockets).settle(held, site)
+        active_settings = (datagrams if site.is_quic else sockets).settle(held, site)
         for sock in held:
             sock.close()  # from now on only nginx has them
-        return {**in_force, **(facts or {}), "threads": len(life.children(server.child.pid))}
+        return {**active_settings, **(facts or {}), "threads": len(life.children(server.child.pid))}
 
     life.serve(server, site, lambda pid: port if len(life.children(pid)) == workers else None, configured)
 

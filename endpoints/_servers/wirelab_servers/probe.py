@@ -11,11 +11,11 @@ MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE = 3, 4  # settings, section 6.5.2
 DEFAULT_WINDOW = 65535
 
 
-def ask(site, port, patience):
+def ask(site, port, timeout):
     """Returns the settings that the server's answer reports. OSError: it does not answer (yet)."""
     if site.is_quic:
-        return probe_quic.ask(site, port, patience)
-    sock = socket.create_connection((str(site.address), port), timeout=patience)
+        return probe_quic.ask(site, port, timeout)
+    sock = socket.create_connection((str(site.address), port), timeout=timeout)
     try:
         if site.is_secure:
             sock = handshake(sock, site.alpn)

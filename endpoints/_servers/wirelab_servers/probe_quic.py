@@ -10,13 +10,13 @@ QUIC_V1 = bytes.fromhex("00000001")
 SMALLEST_INITIAL = 1200  # bytes; servers drop smaller ones, RFC 9000, section 14.1
 
 
-def ask(site, port, patience):
+def ask(site, port, timeout):
     """OSError: the server does not answer (yet)."""
     ours, theirs = os.urandom(8), os.urandom(8)
     # A long header: flags, version, and both connection ids with their lengths, RFC 9000, section 17.2.
     question = b"\xc0" + UNKNOWN_VERSION + b"\x08" + theirs + b"\x08" + ours
     with socket.socket(socket.AF_INET6 if site.address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.settimeout(patience)
+        sock.settimeout(timeout)
         sock.connect((str(site.address), port))  # so that the kernel reports a closed port
         sock.send(question.ljust(SMALLEST_INITIAL, b"\0"))
         answer = sock.recv(SMALLEST_INITIAL)

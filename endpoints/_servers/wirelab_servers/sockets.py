@@ -54,7 +54,7 @@ def settle(socks, site):
     """Sets the options that the kernel has for every connection, and returns the active ones, read back from it."""
     for sock in socks:
         apply(sock, site)
-    return in_force(socks[0])
+    return active_settings(socks[0])
 
 
 def apply(sock, site):
@@ -72,7 +72,7 @@ def apply(sock, site):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, FAST_OPEN_QUEUE)
 
 
-def in_force(sock):
+def active_settings(sock):
     name = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
     return {
         "congestion": name.split(b"\0")[0].decode(),

@@ -24,13 +24,13 @@ namespace Wirelab.Client
             Events.Emit("ready", ("configured", driver.Configured));
 
             commands.Expect("go");
-            var bench = new Bench(spec, driver);
-            await bench.Check();
-            var links = spec.PerRequest ? null : await Open(bench);
+            var sender = new Sender(spec, driver);
+            await sender.Check();
+            var links = spec.PerRequest ? null : await Open(sender);
             var lanes = links == null ? null : LanesOf(links, spec.Streams);
             if (spec.WarmUp != null)
             {
-                await new Period(bench, lanes, null, spec.WarmUp, Clock.Now()).Run();
+                await new Period(sender, lanes, null, spec.WarmUp, Clock.Now()).Run();
             }
             if (spec.PerRequest)
             {
@@ -42,14 +42,14 @@ namespace Wirelab.Client
             Events.Emit("warm");
 
             var zero = commands.Expect("go");
-            var window = await new Period(bench, lanes, recorder, spec.Extent, zero).Run() - zero;
+            var window = await new Period(sender, lanes, recorder, spec.Extent, zero).Run() - zero;
             Events.Emit("end", ("window_ns", window));
 
             commands.Expect("finish");
             Array.ForEach(links ?? Array.Empty<Link>(), link => link.Close());
-            if (bench.First != null)
+            if (sender.First != null)
             {
-                Console.Error.WriteLine($"the first failure of the window: {bench.First.Kind.Token()}: {bench.First.Message}");
+                Console.Error.WriteLine($"the first failure of the window: {sender.First.Kind.Token()}: {sender.First.Message}");
             }
             recorder.Write(spec.Results, zero);
             var (succeeded, failed) = recorder.Count();
@@ -57,14 +57,14 @@ namespace Wirelab.Client
         }
 
         /// <summary>Opens the persistent connections.</summary>
-        static async Task<Link[]> Open(Bench bench)
+        static async Task<Link[]> Open(Sender sender)
         {
-            var links = new Link[bench.Spec.Connections];
-            bench.Driver.Renumber();
+            var links = new Link[sender.Spec.Connections];
+            sender.Driver.Renumber();
             for (var i = 0; i < links.Length; i++)
             {
                 links[i] = new Link();
-                await bench.Open(links[i]);
+                await sender.Open(links[i]);
             }
             return links;
         }

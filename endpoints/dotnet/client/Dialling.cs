@@ -25,14 +25,14 @@ namespace Wirelab.Client
         readonly ClientSpec spec;
         readonly Trust trust;
         readonly HttpMethod method;
-        readonly TimeSpan patience;
+        readonly TimeSpan connectTimeout;
         readonly Driver driver;
 
         public Dialling(ClientSpec spec, Driver driver)
         {
             (this.spec, this.driver) = (spec, driver);
             method = new HttpMethod(spec.Request.Method);
-            patience = Clock.Milliseconds(Math.Min(spec.ConnectNs, spec.RequestNs));
+            connectTimeout = Clock.Milliseconds(Math.Min(spec.ConnectNs, spec.RequestNs));
             trust = spec.IsSecure ? new Trust(spec, driver) : null;
             TcpOptions.Try(spec.Transport);
             if (spec.Transport.ConnectionWindow is long connection && connection != ConnectionWindow)
@@ -67,7 +67,7 @@ namespace Wirelab.Client
             var handler = new SocketsHttpHandler
             {
                 AllowAutoRedirect = false, AutomaticDecompression = DecompressionMethods.None, UseCookies = false, UseProxy = false,
-                MaxConnectionsPerServer = 1, ConnectTimeout = patience, ActivityHeadersPropagator = null,
+                MaxConnectionsPerServer = 1, ConnectTimeout = connectTimeout, ActivityHeadersPropagator = null,
                 PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan, PooledConnectionLifetime = Timeout.InfiniteTimeSpan,
                 InitialHttp2StreamWindowSize = (int)(spec.Transport.StreamWindow ?? DefaultStreamWindow),
                 ConnectCallback = (_, cancelled) => Dial(connection, cancelled),

@@ -14,8 +14,7 @@ namespace Wirelab.Client
 {
     /// <summary>
     /// Times of connections with .NET Core 3.1, whose HttpClient makes them itself and reports nothing. With TLS it asks for a
-    /// certificate of the client before it says hello, which is when TCP is connected; in clear text it looks at the request's
-    /// method before it writes the request, which is as soon as it is connected.
+    /// certificate of the client as soon as TCP is connected. In clear text it reads the request's method at that time.
     /// </summary>
     sealed class Dialling
     {
@@ -24,12 +23,12 @@ namespace Wirelab.Client
 
         readonly ClientSpec spec;
         readonly Trust trust;
-        readonly TimeSpan patience;
+        readonly TimeSpan connectTimeout;
         readonly ConditionalWeakTable<Connection, SslStream> handshakes = new ConditionalWeakTable<Connection, SslStream>();
 
         public Dialling(ClientSpec spec, Driver driver)
         {
-            (this.spec, patience) = (spec, Clock.Milliseconds(Math.Min(spec.ConnectNs, spec.RequestNs)));
+            (this.spec, connectTimeout) = (spec, Clock.Milliseconds(Math.Min(spec.ConnectNs, spec.RequestNs)));
             trust = spec.IsSecure ? new Trust(spec, driver) : null;
             Refuse(spec.Transport);
             AppContext.SetSwitch("System.Net.Http.SocketsHttpHandler.Http2UnencryptedSupport", true);
@@ -65,7 +64,7 @@ namespace Wirelab.Client
             var handler = new SocketsHttpHandler
             {
                 AllowAutoRedirect = false, AutomaticDecompression = DecompressionMethods.None, UseCookies = false, UseProxy = false,
-                MaxConnectionsPerServer = 1, ConnectTimeout = patience,
+                MaxConnectionsPerServer = 1, ConnectTimeout = connectTimeout,
                 PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan, PooledConnectionLifetime = Timeout.InfiniteTimeSpan,
             };
             if (trust != null)

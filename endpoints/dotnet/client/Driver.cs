@@ -118,7 +118,7 @@ namespace Wirelab.Client
                 var socket = TcpOptions.ConnectedTo(spec.Port);
                 if (socket >= 0)
                 {
-                    Add(TcpOptions.InForce(socket));
+                    Add(TcpOptions.ActiveSettings(socket));
                 }
             }
         }

@@ -19,14 +19,14 @@ namespace Wirelab.Client
         readonly Queue<TaskCompletionSource<long?>> idle = new Queue<TaskCompletionSource<long?>>();
         readonly List<Task> carriers = new List<Task>();
         // The latest start of a waiting request, once no more arrivals come.
-        long patience = long.MaxValue;
+        long latestStart = long.MaxValue;
         bool ended;
 
         public Line(Period period) => this.period = period;
 
         public async Task Dispatch()
         {
-            var arrivals = new Arrivals(period.Bench.Spec.Schedule, period.Start, period.ChanceOf(0));
+            var arrivals = new Arrivals(period.Sender.Spec.Schedule, period.Start, period.ChanceOf(0));
             for (long at; period.Limit.Take(at = arrivals.Next());)
             {
                 await Alarm.Until(at).ConfigureAwait(false);
@@ -64,7 +64,7 @@ namespace Wirelab.Client
             lock (waiting)
             {
                 ended = true;
-                patience = Math.Max(Clock.Now(), period.Start) + period.Bench.Spec.RequestNs;
+                latestStart = Math.Max(Clock.Now(), period.Start) + period.Sender.Spec.RequestNs;
                 foreach (var carrier in idle)
                 {
                     carrier.SetResult(null);
@@ -78,9 +78,9 @@ namespace Wirelab.Client
             var end = 0L;
             for (long? at = first; at != null; at = await Next().ConfigureAwait(false))
             {
-                end = Clock.Now() > System.Threading.Volatile.Read(ref patience)
+                end = Clock.Now() > System.Threading.Volatile.Read(ref latestStart)
                     ? GiveUp(at.Value, user)
-                    : await period.Bench.Perform(lane, at.Value, user, period.Recorder).ConfigureAwait(false);
+                    : await period.Sender.Perform(lane, at.Value, user, period.Recorder).ConfigureAwait(false);
             }
             period.Ended(end);
         }

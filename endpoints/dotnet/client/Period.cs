@@ -10,7 +10,7 @@ namespace Wirelab.Client
     /// <summary>The warm-up or the measured window: requests are sent by the schedule until its extent is used up.</summary>
     sealed class Period
     {
-        public readonly Bench Bench;
+        public readonly Sender Sender;
         /// <summary>The lanes of persistent connections; null where every request opens its connection.</summary>
         public readonly Lane[] Lanes;
         public readonly Recorder Recorder;
@@ -19,9 +19,9 @@ namespace Wirelab.Client
         readonly Channel<Lane> free = Channel.CreateUnbounded<Lane>();
         long last;
 
-        public Period(Bench bench, Lane[] lanes, Recorder recorder, Extent extent, long start)
+        public Period(Sender sender, Lane[] lanes, Recorder recorder, Extent extent, long start)
         {
-            (Bench, Lanes, Recorder, Start) = (bench, lanes, recorder, start);
+            (Sender, Lanes, Recorder, Start) = (sender, lanes, recorder, start);
             Limit = new Limit(extent, start);
             Array.ForEach(lanes ?? Array.Empty<Lane>(), lane => free.Writer.TryWrite(lane));
         }
@@ -29,7 +29,7 @@ namespace Wirelab.Client
         /// <summary>Sends the requests; ends when none is in flight, with the end of the last one.</summary>
         public async Task<long> Run()
         {
-            var schedule = Bench.Spec.Schedule;
+            var schedule = Sender.Spec.Schedule;
             if (schedule.IsOpen)
             {
                 await new Line(this).Dispatch().ConfigureAwait(false);
@@ -42,7 +42,7 @@ namespace Wirelab.Client
             return Math.Max(last, Start);
         }
 
-        public Chance ChanceOf(int user) => new Chance(Bench.Spec.Seed, Recorder == null, user);
+        public Chance ChanceOf(int user) => new Chance(Sender.Spec.Seed, Recorder == null, user);
 
         /// <summary>Notes the end of a user's last request.</summary>
         public void Ended(long at)
@@ -56,7 +56,7 @@ namespace Wirelab.Client
         /// <summary>One worker of a closed loop: it sends, waits for the response, pauses, and sends again.</summary>
         async Task Work(int user)
         {
-            var schedule = Bench.Spec.Schedule;
+            var schedule = Sender.Spec.Schedule;
             var chance = ChanceOf(user);
             var own = Lanes == null ? new Lane(null) : Lanes.Length == schedule.Workers ? Lanes[user] : null;
             long intended = Start, end = 0;
@@ -71,7 +71,7 @@ namespace Wirelab.Client
                 var goesOn = Limit.Take(Math.Max(Clock.Now(), intended));
                 if (goesOn)
                 {
-                    end = await Bench.Perform(lane, intended, user, Recorder).ConfigureAwait(false);
+                    end = await Sender.Perform(lane, intended, user, Recorder).ConfigureAwait(false);
                 }
                 if (own == null)
                 {

@@ -19,11 +19,11 @@ namespace Wirelab.Client
 
         public static async Task Run(ClientSpec spec)
         {
-            var bench = new Bench(spec, new Driver(spec, _ => new AtOnce(spec)));
+            var sender = new Sender(spec, new Driver(spec, _ => new AtOnce(spec)));
             var lane = new Lane(new Link());
             for (var i = 0; i < Requests; i++)
             {
-                await bench.Perform(lane, Clock.Now(), 0, null);
+                await sender.Perform(lane, Clock.Now(), 0, null);
             }
             lane.Link.Close();
             await Task.Delay(Compiling);

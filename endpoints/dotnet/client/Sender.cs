@@ -8,14 +8,14 @@ using Wirelab.Contract;
 namespace Wirelab.Client
 {
     /// <summary>Sends single requests, and checks and records their results.</summary>
-    sealed class Bench
+    sealed class Sender
     {
         public readonly ClientSpec Spec;
         public readonly Driver Driver;
         /// <summary>The first failure of the window, for the log.</summary>
         public Failure First;
 
-        public Bench(ClientSpec spec, Driver driver) => (Spec, Driver) = (spec, driver);
+        public Sender(ClientSpec spec, Driver driver) => (Spec, Driver) = (spec, driver);
 
         /// <summary>Sends one request over a lane and keeps its record, if there is a recorder. Returns the end.</summary>
         public async Task<long> Perform(Lane lane, long intended, int user, Recorder recorder)

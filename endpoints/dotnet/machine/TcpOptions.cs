@@ -43,11 +43,11 @@ namespace Wirelab
         public static string DefaultCongestion()
         {
             using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-            return InForce((int)probe.Handle).TryGetValue("congestion", out var name) ? (string)name : null;
+            return ActiveSettings((int)probe.Handle).TryGetValue("congestion", out var name) ? (string)name : null;
         }
 
         /// <summary>The options of a socket.</summary>
-        public static Dictionary<string, object> InForce(int socket)
+        public static Dictionary<string, object> ActiveSettings(int socket)
         {
             var configured = new Dictionary<string, object> { ["fast_open"] = false };
             if (Read(socket, Tcp, NoDelay, sizeof(int)) is byte[] flag)

@@ -14,7 +14,7 @@ namespace Wirelab.Server
         const int Streams = 100_000, SmallestWindow = 65_535;
 
         // Deadlines are the clients'.
-        static readonly TimeSpan Patience = TimeSpan.FromHours(1);
+        static readonly TimeSpan ConnectionTimeout = TimeSpan.FromHours(1);
 
         /// <summary>Refuses what Kestrel cannot do.</summary>
         public static void Check(ServerSpec spec)
@@ -45,7 +45,7 @@ namespace Wirelab.Server
             options.Limits.MaxRequestBodySize = null;
             options.Limits.MinRequestBodyDataRate = null;
             options.Limits.MinResponseDataRate = null;
-            options.Limits.KeepAliveTimeout = options.Limits.RequestHeadersTimeout = Patience;
+            options.Limits.KeepAliveTimeout = options.Limits.RequestHeadersTimeout = ConnectionTimeout;
             var http2 = options.Limits.Http2;
             http2.MaxStreamsPerConnection = Streams;
             http2.InitialStreamWindowSize = (int)(spec.Transport.StreamWindow ?? http2.InitialStreamWindowSize);
@@ -76,7 +76,7 @@ namespace Wirelab.Server
         {
             https.ServerCertificate = Pem.WithKey(chain[0], spec.Key);
             https.SslProtocols = SslProtocols.Tls13;
-            https.HandshakeTimeout = Patience;
+            https.HandshakeTimeout = ConnectionTimeout;
 #if NET8_0_OR_GREATER
             https.ServerCertificateChain = chain;
             if (!spec.IsHttp3)

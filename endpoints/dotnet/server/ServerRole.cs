@@ -59,10 +59,10 @@ namespace Wirelab.Server
         /// <summary>Closes every connection; a busy one at the end of the time limit.</summary>
         static async Task Stop(IHost host)
         {
-            using var patience = new CancellationTokenSource(Stopping);
+            using var timeout = new CancellationTokenSource(Stopping);
             try
             {
-                await host.StopAsync(patience.Token);
+                await host.StopAsync(timeout.Token);
             }
             catch (OperationCanceledException)
             {
@@ -114,7 +114,7 @@ namespace Wirelab.Server
                 // An accepted connection inherits the congestion control of the socket that listens; TCP_NODELAY is Kestrel's.
                 var socket = TcpOptions.Listening(port);
                 TcpOptions.Set(socket, spec.Transport);
-                configured = TcpOptions.InForce(socket);
+                configured = TcpOptions.ActiveSettings(socket);
                 configured["no_delay"] = host.Services.GetRequiredService<IOptions<SocketTransportOptions>>().Value.NoDelay;
             }
             if (spec.IsHttp2)

@@ -20,7 +20,7 @@ final class Period {
     /** Workers, or arrivals and their carriers. */
     private final AtomicLong under = new AtomicLong(1);
     /** Once all have arrived: the latest start of a request that waits for a lane. */
-    private volatile long patience = Exchange.NEVER;
+    private volatile long latestStart = Exchange.NEVER;
 
     Period(Engine engine, Pool pool, ClientSpec.Extent extent, long start, long stream) {
         this.engine = engine;
@@ -71,7 +71,7 @@ final class Period {
             under.incrementAndGet();
             pool.take(new Arrival(at));
         }
-        patience = System.nanoTime() + spec.requestNs;
+        latestStart = System.nanoTime() + spec.requestNs;
     }
 
     /** A request of an open loop. While it waits for a lane, its response time runs. */
@@ -84,7 +84,7 @@ final class Period {
 
         @Override
         public void with(Lane lane) {
-            long last = patience;
+            long last = latestStart;
             if (last != Exchange.NEVER && System.nanoTime() - last > 0) {
                 engine.keepUnsent(lane, intended);
                 pool.put(lane);

@@ -48,7 +48,7 @@ public final class ClientSpec {
     /** 0: a connection for every request. */
     public final int connections;
     public final int streams;
-    /** Of a closed loop; 0 in an open one. */
+    /** The workers of a closed loop; 0 in an open loop. */
     public final int workers;
     public final Pause pause;
     public final double ratePerS;

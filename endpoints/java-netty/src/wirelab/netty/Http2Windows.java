@@ -13,7 +13,7 @@ import wirelab.contract.Unsupported;
 /** Credit for bodies in HTTP/2. A connection's credit is enlarged at its beginning, because HTTP/2 has no setting for it. */
 @ChannelHandler.Sharable
 final class Http2Windows extends ChannelInboundHandlerAdapter {
-    /** Of every stream and connection at its beginning (RFC 9113, section 6.9.2); Netty leaves it at that. */
+    /** The initial window of streams and connections (RFC 9113, section 6.9.2), which Netty does not change. */
     private static final int BEGINNING = 65_535;
 
     private final int stream;
