@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use wirelab_model::nearest::did_you_mean;
+use wirelab_model::placement::Spot;
 
 /// Hosts, in the order in which they are used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {
-    /// The hosts.
     pub host: Vec<Host>,
 }
 
@@ -40,7 +40,6 @@ pub struct Host {
     pub region: Option<String>,
 }
 
-/// The role of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostRole {
@@ -169,6 +168,11 @@ impl Host {
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.ssh)
+    }
+
+    /// Its position, for placements.
+    pub(crate) fn spot(&self) -> Spot {
+        Spot { node: Some(self.name().to_owned()), zone: self.zone.clone() }
     }
 }
 

@@ -2,12 +2,12 @@
 //! works through its agent, and removes everything at the end.
 
 mod clean;
+mod connected;
 mod connection;
 mod inventory;
 mod observing;
 mod place;
 mod seat;
-mod session;
 mod ssh;
 
 use std::fs;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use wirelab_lab::guard::Guard;
 use wirelab_lab::{Lab, LabError, LabInfo, Opening, Preparation, PreparedLab};
-use wirelab_model::network::PLACEMENTS;
+use wirelab_model::placement::Distance;
 use wirelab_model::plan::Job;
 use wirelab_model::settings::Settings;
 
-use crate::session::Session;
+use crate::connected::ConnectedHosts;
 
 pub use clean::{Left, clean};
 pub use inventory::{Host, HostRole, Inventory, InventoryError};
@@ -31,7 +31,7 @@ pub static INFO: LabInfo = LabInfo {
     summary: "Client and server on machines of their own, which `ssh` reaches; nothing is installed there.",
     needs: Some("`ssh` without questions to each host, Linux there, and `--hosts`"),
     starts_endpoints: true,
-    defaults: || Settings { placement: Some(PLACEMENTS[1].to_owned()), ..Settings::default() },
+    defaults: || Settings { placement: Some(Distance::OtherNode.placement().to_owned()), ..Settings::default() },
     permits: |_| true,
     supports: place::supports,
     open: |opening| Ok(Box::new(Hosts::open(opening)?)),
@@ -82,7 +82,7 @@ impl Lab for Hosts {
         }
         let (file, text) = (preparation.folder.join(FILE), self.inventory.to_toml());
         write(&file, &text)?;
-        Ok(Box::new(Session::open(self, preparation.jobs, preparation.stop)?))
+        Ok(Box::new(ConnectedHosts::open(self, preparation.jobs, preparation.stop)?))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use wirelab_lab::internet::{no_labels, own_servers};
 use wirelab_lab::loopback::no_timeline;
-use wirelab_lab::{Distance, LabError, Role};
-use wirelab_model::link::preset;
+use wirelab_lab::{LabError, Role, fixed_network};
 use wirelab_model::network::{Network, Servers};
-use wirelab_model::plan::{Job, Reach, Topology};
+use wirelab_model::placement::Distance;
+use wirelab_model::plan::{Job, Reach};
 
 use crate::INFO;
 use crate::inventory::{Host, HostRole, Inventory};
@@ -19,35 +19,20 @@ pub(crate) fn supports(job: &Job) -> Result<(), LabError> {
 }
 
 fn distance(job: &Job) -> Result<Distance, LabError> {
-    let unsupported = |what: String| LabError::unsupported(format!("the lab `{}` {what}", INFO.name));
-    let own = own_servers(INFO.name, job)?;
+    let unsupported = |what: &str| LabError::unsupported(format!("the lab `{}` {what}", INFO.name));
     no_timeline(INFO.name, job)?;
     no_labels(INFO.name, job)?;
-    let Topology { placement, link, network, offloads, .. } = &job.topology;
-    let distance = Distance::parse(INFO.name, placement)?;
-    // A link without delay, rate and loss demands nothing, either.
-    let is_plain =
-        link.is_none_or(|link| preset(placement).is_some_and(|preset| preset.link == link) || link.is_wire());
-    if !is_plain {
-        return Err(unsupported("shapes no links".to_owned())
-            .remedy("leave out the keys of the link (from `round_trip` to `mtu`), or use the lab `netns`"));
+    let distance = fixed_network::distance(INFO.name, job)?;
+    if job.topology.network != Network::Direct {
+        return Err(unsupported("has no nodes and pods").remedy("set `network = \"direct\"`, or leave it out"));
     }
-    if offloads.is_some() {
-        return Err(unsupported("leaves the interfaces of hosts as they are; leave `offloads` out".to_owned()));
-    }
-    if *network != Network::Direct {
-        return Err(unsupported("has no nodes and pods; set `network = \"direct\"`, or leave it out".to_owned()));
-    }
+    let own = own_servers(INFO.name, job)?;
     if own.places != Servers::ONE || own.reach != Reach::Server {
-        return Err(unsupported("has one server, which clients reach at its address".to_owned())
+        return Err(unsupported("has one server, which clients reach at its address")
             .remedy("use the lab `netns` or `kubernetes`"));
     }
-    if own.command.is_some() {
-        return Err(unsupported("does not copy the program of `server_command` to a host".to_owned())
-            .remedy("use the lab `loopback` or `netns`"));
-    }
     if job.page().is_some() {
-        return Err(unsupported("starts no browsers; use the lab `loopback` or `netns`".to_owned()));
+        return Err(unsupported("starts no browsers").remedy("use the lab `loopback` or `netns`"));
     }
     Ok(distance)
 }
@@ -62,7 +47,7 @@ pub(crate) fn place(inventory: &Inventory, job: &Job) -> Result<Placed, LabError
     let first = inventory.with(HostRole::Client).next().expect("an inventory has a client");
     let server = match distance {
         Distance::SameNode => Some(first),
-        _ => inventory.with(HostRole::Server).find(|server| holds(distance, first, server)),
+        _ => inventory.with(HostRole::Server).find(|server| distance.holds(&first.spot(), &server.spot())),
     };
     let server = server.ok_or_else(|| {
         LabError::unsupported(format!(
@@ -74,7 +59,10 @@ pub(crate) fn place(inventory: &Inventory, job: &Job) -> Result<Placed, LabError
     })?;
     let clients: Vec<_> = match distance {
         Distance::SameNode => vec![number(first)],
-        _ => inventory.with(HostRole::Client).filter(|client| holds(distance, client, server)).map(number).collect(),
+        _ => {
+            let is_there = |client: &&Host| distance.holds(&client.spot(), &server.spot());
+            inventory.with(HostRole::Client).filter(is_there).map(number).collect()
+        }
     };
     Ok(Placed { server: number(server), clients })
 }
@@ -97,20 +85,10 @@ impl Placed {
     }
 }
 
-fn holds(distance: Distance, client: &Host, server: &Host) -> bool {
-    let is_other = client.name() != server.name();
-    let zones = client.zone.as_ref().zip(server.zone.as_ref());
-    match distance {
-        Distance::SameNode => !is_other,
-        Distance::OtherNode => is_other,
-        Distance::SameZone => is_other && zones.is_some_and(|(one, other)| one == other),
-        Distance::OtherZone => zones.is_some_and(|(one, other)| one != other),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use wirelab_model::plan::{OwnServers, Target};
+    use wirelab_model::link::Link;
+    use wirelab_model::plan::{OwnServers, Target, Topology};
     use wirelab_model::protocol::Protocol;
 
     use super::*;
@@ -149,11 +127,14 @@ mod tests {
         assert!(why.contains("give the hosts a `zone`"), "{why}");
         let two = OwnServers { places: Servers { near: 0, far: 2 }, ..OwnServers::one("builtin") };
         let offloading = Topology { offloads: Some(true), ..Topology::at("other-node") };
+        let linked = |link| Job { topology: Topology { link: Some(link), ..Topology::at("lan") }, ..job("lan") };
+        assert!(place(&inventory(), &linked(Link::wire())).is_ok(), "a plain wire demands nothing");
         for (job, remedy) in [
             (job("local"), "other-node"),
             (job("othr-node"), "did you mean `other-node`"),
             (Job { target: Target::Servers(two), ..job("other-node") }, "use the lab `netns`"),
             (Job { topology: offloading, ..job("other-node") }, "leave `offloads` out"),
+            (linked(Link { mtu: 9000, ..Link::wire() }), "leave out the keys of the link"),
         ] {
             let why = place(&inventory(), &job).unwrap_err().to_string();
             assert!(why.contains(remedy), "{remedy}: {why}");

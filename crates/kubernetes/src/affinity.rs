@@ -3,8 +3,9 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use wirelab_model::nodes::Labels;
+use wirelab_model::placement::Distance;
 
-use crate::distance::{Distance, Place};
+use crate::distance::Place;
 use crate::names::{CLIENT, HOST, NODE_LABEL, ROLE, ZONE_LABEL, name_of_servers};
 use crate::objects::Common;
 use crate::pod::MEMORY_MIB;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wirelab_lab::LabError;
 use wirelab_model::nodes::Labels;
+use wirelab_model::placement::Spot;
 
-use crate::distance::{Distance, Place};
+use crate::distance::Place;
 use crate::names;
 
 /// A node that accepts pods.
@@ -20,6 +21,10 @@ pub(crate) struct Node {
 impl Node {
     fn has(&self, labels: Option<&Labels>) -> bool {
         labels.is_none_or(|labels| labels.iter().all(|(key, value)| self.labels.get(key).is_some_and(|is| is == value)))
+    }
+
+    fn spot(&self) -> Spot {
+        Spot { node: Some(self.name.clone()), zone: self.zone.clone() }
     }
 }
 
@@ -46,12 +51,7 @@ pub(crate) fn candidates(
         }
     }
     let reaches = |from: &Node, place: &Place| {
-        let is_at = |to: &Node| match place.distance {
-            Distance::SameNode => to.name == from.name,
-            Distance::OtherNode => to.name != from.name,
-            Distance::SameZone => to.name != from.name && from.zone.is_some() && to.zone == from.zone,
-            Distance::OtherZone => from.zone.is_some() && to.zone.is_some() && to.zone != from.zone,
-        };
+        let is_at = |to: &Node| place.distance.holds(&from.spot(), &to.spot());
         nodes.iter().any(|to| is_at(to) && to.has(place.nodes.as_ref()))
     };
     let fits = |node: &&Node| node.has(client) && places.iter().all(|place| reaches(node, place));
@@ -78,6 +78,8 @@ pub(crate) fn candidates(
 
 #[cfg(test)]
 mod tests {
+    use wirelab_model::placement::Distance;
+
     use super::*;
     use crate::place::tests::labels;
 

@@ -74,10 +74,10 @@ fn players(job: &Job) -> impl Iterator<Item = &String> {
 #[cfg(test)]
 mod tests {
     use wirelab_model::network::Servers;
+    use wirelab_model::placement::Distance;
     use wirelab_model::plan::{Load, OwnServers, Reach, Target};
 
     use super::*;
-    use crate::distance::Distance;
     use crate::names;
     use crate::place::client;
     use crate::place::tests::{NEAR, SPREAD, job, labels};

@@ -36,7 +36,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::PostParams;
-use wirelab_model::network::{Network, PLACEMENTS};
+use wirelab_model::network::Network;
+use wirelab_model::placement::Distance;
 use wirelab_model::plan::Job;
 use wirelab_model::settings::Settings;
 use wirelab_model::warning::Warning;
@@ -64,7 +65,7 @@ pub static INFO: LabInfo = LabInfo {
     starts_endpoints: true,
     defaults: || Settings {
         network: Some(Network::Overlay),
-        placement: Some(PLACEMENTS[0].to_owned()),
+        placement: Some(Distance::SameNode.placement().to_owned()),
         ..Settings::default()
     },
     permits: |_| true,

@@ -51,9 +51,10 @@ pub(crate) fn object<T: DeserializeOwned>(value: Value) -> T {
 #[cfg(test)]
 pub(crate) mod tests {
     use wirelab_model::network::Address;
+    use wirelab_model::placement::Distance;
 
     use super::*;
-    use crate::distance::{Distance, Place};
+    use crate::distance::Place;
 
     pub(crate) fn at(distance: Distance) -> Place {
         Place { distance, nodes: None }

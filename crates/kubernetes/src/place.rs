@@ -2,53 +2,29 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use wirelab_model::link::{Link, preset};
+use wirelab_lab::internet::own_servers;
+use wirelab_lab::{LabError, fixed_network};
 use wirelab_model::network::Network;
+use wirelab_model::placement::Distance;
 use wirelab_model::plan::{Course, Job, OwnServers};
 use wirelab_model::timeline::Lifetimes;
 
-use crate::distance::{Distance, Place, word};
+use crate::distance::{Place, word};
 use crate::{INFO, names};
-use wirelab_lab::LabError;
-use wirelab_lab::internet::own_servers;
 
 /// The pods of a job's servers with their places, in order; includes servers that a timeline adds later.
 ///
 /// # Errors
 /// If a cluster cannot meet the job's settings; the message names the remedy.
 pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, LabError> {
-    let OwnServers { places, nodes, command, .. } = own_servers(INFO.name, job)?;
-    if command.is_some() {
-        return Err(LabError::unsupported(format!(
-            "`server_command` is set, but the pods of the lab `{}` do not have the program",
-            INFO.name
-        ))
-        .remedy("use the lab `loopback` or `netns`"));
-    }
-    let far = Distance::parse(INFO.name, &job.topology.placement)?;
+    let OwnServers { places, nodes, .. } = own_servers(INFO.name, job)?;
+    let far = fixed_network::distance(INFO.name, job)?;
     if job.topology.network == Network::Direct {
         return Err(LabError::unsupported(format!(
-            "in the lab `{}` hosts are pods, joined by the cluster's network; set `network = \"overlay\"`, or leave it out",
+            "in the lab `{}` hosts are pods, joined by the cluster's network",
             INFO.name
-        )));
-    }
-    // A link without delay, rate and loss demands nothing, either.
-    let is_plain = |link: Link| {
-        preset(&job.topology.placement)
-            .is_some_and(|preset| preset.link == link || (link.is_wire() && preset.link.mtu == link.mtu))
-    };
-    if job.topology.link.is_some_and(|link| !is_plain(link)) {
-        return Err(LabError::unsupported(format!(
-            "the network of a cluster is what it is, and the lab `{}` shapes no links; leave out the keys of the link (from \
-             `round_trip` to `mtu`), or use the lab `netns`",
-            INFO.name
-        )));
-    }
-    if job.topology.offloads.is_some() {
-        return Err(LabError::unsupported(format!(
-            "the lab `{}` leaves the pods' interfaces as they are; leave `offloads` out",
-            INFO.name
-        )));
+        ))
+        .remedy("set `network = \"overlay\"`, or leave it out"));
     }
     if far == Distance::SameNode && places.far > 0 {
         return Err(LabError::unsupported(format!(
@@ -111,6 +87,7 @@ fn in_its_mesh(job: &Job, name: String) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use wirelab_model::link::preset;
     use wirelab_model::network::Servers;
     use wirelab_model::nodes::Labels;
     use wirelab_model::plan::{Load, Reach, Target, Topology};

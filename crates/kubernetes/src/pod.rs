@@ -155,8 +155,9 @@ pub(crate) fn serving(is_serving: bool) -> Value {
 mod tests {
     use std::path::Path;
 
+    use wirelab_model::placement::Distance;
+
     use super::*;
-    use crate::distance::Distance;
     use crate::layout::Layout;
     use crate::objects::tests::{at, layout, of};
     use crate::yaml::yaml;

@@ -11,10 +11,11 @@ use k8s_openapi::api::core::v1::{Node as ApiNode, NodeStatus, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use wirelab_model::event::Configured;
+use wirelab_model::placement::Spot;
 
 use crate::candidates::{Node, candidates};
 use crate::cluster::{Cluster, is_missing};
-use crate::distance::{Place, Spot, proven};
+use crate::distance::{Place, proven};
 use crate::mesh;
 use crate::names::{self, CLIENT, NODE_LABEL, RUN, ZONE_LABEL};
 use crate::objects::Common;
@@ -434,7 +435,6 @@ fn nodes(cluster: &Cluster) -> Result<Vec<Node>, LabError> {
     Ok(all_nodes(cluster)?.iter().filter_map(node).collect())
 }
 
-/// All nodes.
 fn all_nodes(cluster: &Cluster) -> Result<Vec<ApiNode>, LabError> {
     let api: Api<ApiNode> = Api::all(cluster.client.clone());
     Ok(cluster.ask("listing the nodes", api.list(&ListParams::default()))?.items)

@@ -10,10 +10,10 @@
 mod arena;
 pub mod congestion;
 mod deadline;
-mod distance;
 pub mod endpoints;
 mod error;
 pub mod fake;
+pub mod fixed_network;
 mod folder;
 pub mod guard;
 pub mod internet;
@@ -44,7 +44,6 @@ pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
 pub use arena::{Addresses, Aftermath, Arena, Launch, PreparedLab, RemoteObserver};
-pub use distance::Distance;
 pub use error::LabError;
 pub use fake::Fake;
 pub use folder::Folder;
@@ -81,7 +80,7 @@ pub struct LabInfo {
     pub open: fn(&Opening<'_>) -> Result<Box<dyn Lab>, LabError>,
 }
 
-/// What a lab may need to open.
+/// Facts that a lab may need to open.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
     /// wirelab's executable, which the lab starts for helper processes such as the guard.

@@ -22,6 +22,7 @@ pub mod nodes;
 pub mod outcome;
 pub mod page;
 pub mod page_path;
+pub mod placement;
 pub mod plan;
 pub mod planted;
 pub mod processors;

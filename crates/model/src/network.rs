@@ -40,9 +40,6 @@ pub enum Address {
 /// Value of the setting `mesh` for the Linkerd mesh of a cluster, in place of a sidecar endpoint.
 pub const LINKERD: &str = "linkerd";
 
-/// Placements in a real cluster: location of the servers relative to the client.
-pub const PLACEMENTS: [&str; 4] = ["same-node", "other-node", "same-zone", "other-zone"];
-
 /// Name of the server of a trial, or of all its servers if the client connects by name.
 pub const SERVER_NAME: &str = "wirelab.test";
 

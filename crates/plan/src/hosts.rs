@@ -1,7 +1,8 @@
 //! The hosts of a trial, and the network between them.
 
 use wirelab_model::link::{Link, preset};
-use wirelab_model::network::{Address, Network, PLACEMENTS, Servers};
+use wirelab_model::network::{Address, Network, Servers};
+use wirelab_model::placement::Distance;
 use wirelab_model::settings::Settings;
 
 use crate::error::StudyError;
@@ -39,7 +40,7 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Study
             servers.count()
         )));
     }
-    if network == Network::Overlay && preset(placement).is_none() && !PLACEMENTS.contains(&placement) {
+    if network == Network::Overlay && preset(placement).is_none() && Distance::of(placement).is_none() {
         return Err(StudyError::new(format!(
             "`network = \"overlay\"` needs a link between the nodes, but the placement `{placement}` has none; set \
              `placement` to `same-node` or `lan`, for example"

@@ -1,4 +1,4 @@
-//! The hosts of a run, and the arena of a trial on them.
+//! The connected hosts of a run, and the arena of a trial on them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -25,8 +25,8 @@ use crate::{Hosts, INFO};
 /// How long the news of a doubtful host may take.
 const DOUBT: Duration = Duration::from_secs(20);
 
-/// The hosts during a session. Drop removes everything from them.
-pub(crate) struct Session<'a> {
+/// The connected hosts of a run. Drop removes everything from them.
+pub(crate) struct ConnectedHosts<'a> {
     lab: &'a Hosts,
     /// The hosts that are needed, by their number in the inventory.
     machines: HashMap<usize, Machine>,
@@ -35,7 +35,7 @@ pub(crate) struct Session<'a> {
     program: PathBuf,
 }
 
-/// A host of a session.
+/// A connected host.
 struct Machine {
     connection: Arc<Connection>,
     address: IpAddr,
@@ -44,7 +44,7 @@ struct Machine {
     doubt: Arc<AtomicBool>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ConnectedHosts<'a> {
     /// Connects the hosts of these jobs, all at a time.
     pub(crate) fn open(lab: &'a Hosts, jobs: &[&Job], stop: &AtomicBool) -> Result<Self, LabError> {
         let mut needed = Vec::new();
@@ -120,7 +120,7 @@ fn address(host: &Host, ssh: &Ssh) -> Result<IpAddr, LabError> {
     addresses.first().copied().ok_or_else(|| attempt().remedy(remedy))
 }
 
-impl PreparedLab for Session<'_> {
+impl PreparedLab for ConnectedHosts<'_> {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         self.addresses_of(&place(&self.lab.inventory, job)?)
     }
@@ -129,13 +129,13 @@ impl PreparedLab for Session<'_> {
         let placed = place(&self.lab.inventory, job)?;
         self.heal(&placed)?;
         let addresses = self.addresses_of(&placed)?;
-        Ok(Box::new(HostArena { session: self, placed, addresses, seated: Vec::new() }))
+        Ok(Box::new(HostArena { hosts: self, placed, addresses, seated: Vec::new() }))
     }
 }
 
 /// A trial on hosts.
 struct HostArena<'a, 's> {
-    session: &'a mut Session<'s>,
+    hosts: &'a mut ConnectedHosts<'s>,
     placed: Placed,
     addresses: Addresses,
     seated: Vec<Seated>,
@@ -152,9 +152,9 @@ impl Arena for HostArena<'_, '_> {
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         let number = self.placed.host(launch.role, launch.number);
-        let facts = facts(&self.session.lab.inventory.host[number], self.session.machine(number)?, launch);
+        let facts = facts(&self.hosts.lab.inventory.host[number], self.hosts.machine(number)?, launch);
         let seat = format!("{}-{}", launch.role.word(), launch.number);
-        let machine = self.session.machines.get_mut(&number).expect("it was looked up above");
+        let machine = self.hosts.machines.get_mut(&number).expect("it was looked up above");
         let remote = machine.seat(&seat);
         let sent = machine.sent.entry(seat).or_default();
         let process = RemoteProcess::start(Arc::clone(&remote), sent, facts, launch)?;
