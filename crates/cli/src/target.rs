@@ -6,14 +6,10 @@ use std::path::PathBuf;
 use url::{Host, Url};
 use wirelab_endpoint::Refusal;
 use wirelab_endpoint::look::Head;
-use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::site::{self, USER_AGENT};
-use wirelab_model::spec::{
-    ClientIdentity, ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule,
-    Timeouts, TlsVersion, Transport,
-};
+use wirelab_model::spec::{ClientIdentity, ClientSpec, ClientTls, ConnectionPolicy, Request, Timeouts, TlsVersion};
 use wirelab_model::units::Span;
 
 use crate::args::{ReachArgs, Resolve, TlsArg};
@@ -40,7 +36,6 @@ pub struct Target {
     pub host: String,
     /// The address to connect to.
     pub address: IpAddr,
-    /// The port.
     pub port: u16,
     /// Path and query.
     pub path: String,
@@ -259,13 +254,7 @@ impl Target {
     /// A spec for sequential GET requests on one connection, which the caller adapts. One request in total.
     pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
         ClientSpec {
-            contract: CONTRACT_VERSION,
-            protocol,
             address: self.address,
-            addresses: Vec::new(),
-            resolves: false,
-            discovers: false,
-            port: self.port,
             server_name: self.host.clone(),
             tls: protocol.is_secure().then(|| ClientTls {
                 trust_anchor: reach.ca.clone(),
@@ -282,28 +271,14 @@ impl Target {
                 },
             }),
             request: Request {
-                method: "GET".to_owned(),
-                path: self.path.clone(),
-                body_size: 0,
-                body: None,
                 headers: vec![("user-agent".to_owned(), USER_AGENT.to_owned())],
-                expect: None,
+                ..Request::get(&self.path)
             },
-            page: None,
-            mix: Vec::new(),
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
-            schedule: Schedule::Closed { workers: 1, pause: wirelab_model::spec::Pause::None },
-            extent: Extent::Requests(1),
-            warm_up: None,
-            resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: connect_timeout.nanos(), request_ns: reach.timeout.nanos() },
             seed,
-            recording: Recording::Samples,
-            results: PathBuf::new(),
-            qlog_dir: None,
             threads: Some(1),
-            exposition: None,
-            transport: Transport::default(),
+            ..ClientSpec::plain(protocol, self.port)
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What endpoints and wirelab say to each other: descriptions, specs, events, samples and histograms, with the words
-//! that these need. Endpoints depend on this crate and on nothing else of wirelab's types.
+//! The messages between endpoints and wirelab: descriptions, specs, events, samples and histograms, with the words that
+//! these need. Endpoints depend on this crate and on nothing else of wirelab's types.
 //!
 //! The crate is pure: no input or output, no clock, no randomness. `schemars` derives the published JSON Schemas in
 //! `contract/schema/` from it.
@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod mix;
 pub mod page;
 pub mod pattern;
+mod plain;
 pub mod protocol;
 pub mod relocate;
 pub mod sample;

@@ -19,8 +19,8 @@ use wirelab_contract::pattern;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::{
-    ClientSpec, ClientTls, Congestion, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request,
-    Resumption, Schedule, ServerSpec, ServerTls, Timeouts, Transport as Settings,
+    ClientSpec, ClientTls, Congestion, ConnectionPolicy, Expect, Feature, Request, Resumption, ServerSpec, ServerTls,
+    Transport as Settings,
 };
 
 use crate::client::control::{Control, Ended};
@@ -59,11 +59,6 @@ impl Fixture {
 
     fn server_spec(&self, protocol: Protocol, resumption: Resumption) -> ServerSpec {
         ServerSpec {
-            contract: 1,
-            protocol,
-            address: HOST,
-            port: 0,
-            server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ServerTls {
                 certificate: self.path("certificate.pem"),
                 key: self.path("key.pem"),
@@ -72,59 +67,18 @@ impl Fixture {
                 early_data: resumption == Resumption::ZeroRtt,
             }),
             document_root: Some(self.path("root")),
-            answers: None,
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
-            page: None,
-            qlog_dir: None,
-            threads: None,
-            max_connection_age_ns: None,
-            added_work_ns: None,
-            counts: false,
-            exposition: None,
-            transport: Settings::default(),
+            ..ServerSpec::plain(protocol)
         }
     }
 
     fn client_spec(&self, protocol: Protocol, port: u16, method: &str, path: &str, body_size: u64) -> ClientSpec {
         ClientSpec {
-            contract: 1,
-            protocol,
-            address: HOST,
-            addresses: Vec::new(),
-            resolves: false,
-            discovers: false,
-            port,
-            server_name: "localhost".to_owned(),
-            tls: protocol.is_secure().then(|| ClientTls {
-                trust_anchor: Some(self.path("certificate.pem")),
-                verify: true,
-                key_log: None,
-                identity: None,
-                version: Default::default(),
-            }),
-            request: Request {
-                method: method.to_owned(),
-                path: path.to_owned(),
-                body_size,
-                body: None,
-                headers: Vec::new(),
-                expect: None,
-            },
-            page: None,
-            mix: Vec::new(),
-            connections: ConnectionPolicy::PerRequest,
-            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
-            extent: Extent::Requests(1),
-            warm_up: None,
-            resumption: Resumption::None,
-            timeouts: Timeouts { connect_ns: 5_000_000_000, request_ns: 5_000_000_000 },
-            seed: 1,
-            recording: Recording::Samples,
+            tls: protocol.is_secure().then(|| ClientTls::trusting(self.path("certificate.pem"))),
+            request: Request { method: method.to_owned(), body_size, ..Request::get(path) },
             results: self.path("results"),
-            qlog_dir: None,
             threads: Some(1),
-            exposition: None,
-            transport: Settings::default(),
+            ..ClientSpec::plain(protocol, port)
         }
     }
 }

@@ -14,10 +14,7 @@ use serde_json::Value;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Endpoint, UNSUPPORTED_STATUS};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{
-    ClientSpec, ConnectionPolicy, ControlPlaneSpec, Extent, Pause, Recording, Request, Resumption, Schedule,
-    ServerSpec, SidecarSpec, Timeouts, Transport,
-};
+use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec, Transport};
 
 use crate::endpoints::{ended, output};
 use crate::{ExitStatus, LabError, Role};
@@ -40,7 +37,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     let word = role.word();
     let results = scratch.join("unknown-results.jsonl");
     let mut spec = match role {
-        Role::Server => serde_json::to_value(server_spec()),
+        Role::Server => serde_json::to_value(ServerSpec::plain(Protocol::Tcp)),
         Role::Client => serde_json::to_value(client_spec(&results)),
         Role::Sidecar(_) => serde_json::to_value(sidecar_spec(scratch)),
         Role::ControlPlane => serde_json::to_value(control_plane_spec(scratch)),
@@ -62,28 +59,6 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
 }
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-fn server_spec() -> ServerSpec {
-    ServerSpec {
-        contract: CONTRACT_VERSION,
-        protocol: Protocol::Tcp,
-        address: LOCALHOST,
-        port: 0,
-        server_name: "localhost".to_owned(),
-        tls: None,
-        document_root: None,
-        answers: None,
-        features: Vec::new(),
-        page: None,
-        qlog_dir: None,
-        threads: None,
-        max_connection_age_ns: None,
-        added_work_ns: None,
-        counts: false,
-        exposition: None,
-        transport: Transport::default(),
-    }
-}
 
 fn sidecar_spec(scratch: &Path) -> SidecarSpec {
     SidecarSpec {
@@ -111,39 +86,6 @@ fn control_plane_spec(scratch: &Path) -> ControlPlaneSpec {
 }
 
 fn client_spec(results: &Path) -> ClientSpec {
-    ClientSpec {
-        contract: CONTRACT_VERSION,
-        protocol: Protocol::Tcp,
-        address: LOCALHOST,
-        addresses: Vec::new(),
-        // The discard port: an endpoint that continues regardless finds no server.
-        resolves: false,
-        discovers: false,
-        port: 9,
-        server_name: "localhost".to_owned(),
-        tls: None,
-        request: Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            body_size: 0,
-            body: None,
-            headers: Vec::new(),
-            expect: None,
-        },
-        page: None,
-        mix: Vec::new(),
-        connections: ConnectionPolicy::PerRequest,
-        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
-        extent: Extent::Requests(1),
-        warm_up: None,
-        resumption: Resumption::None,
-        timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 1_000_000_000 },
-        seed: 1,
-        recording: Recording::Samples,
-        results: results.to_owned(),
-        qlog_dir: None,
-        threads: None,
-        exposition: None,
-        transport: Transport::default(),
-    }
+    // The discard port: an endpoint that continues regardless finds no server.
+    ClientSpec { results: results.to_owned(), ..ClientSpec::plain(Protocol::Tcp, 9) }
 }

@@ -3,15 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use wirelab_lab::Role;
-use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::event::Configured;
 use wirelab_model::heron;
 use wirelab_model::pattern;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::{
-    ClientSpec, ClientTls, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Resumption, Schedule,
-    ServerSpec, ServerTls, Timeouts, Transport,
+    ClientSpec, ClientTls, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Schedule, ServerSpec,
+    ServerTls, Timeouts,
 };
 
 use crate::conversation::{Answer, Run, Server, json as as_json, run_client, samples};
@@ -60,10 +59,6 @@ impl Pair {
         let secure = protocol.is_secure();
         let material = &stage.material;
         let server = ServerSpec {
-            contract: CONTRACT_VERSION,
-            protocol,
-            address: LOCALHOST,
-            port: 0,
             server_name: SERVER_NAME.to_owned(),
             tls: secure.then(|| ServerTls {
                 certificate: material.certificate.clone(),
@@ -73,49 +68,18 @@ impl Pair {
                 early_data: false,
             }),
             document_root: matches!(feature, Feature::Files | Feature::Pages).then(|| material.documents.clone()),
-            answers: None,
             features: vec![feature],
-            page: None,
-            qlog_dir: None,
-            threads: None,
-            max_connection_age_ns: None,
-            added_work_ns: None,
-            counts: false,
-            exposition: None,
-            transport: Transport::default(),
+            ..ServerSpec::plain(protocol)
         };
         let client = ClientSpec {
-            contract: CONTRACT_VERSION,
-            protocol,
-            address: LOCALHOST,
-            addresses: Vec::new(),
-            resolves: false,
-            discovers: false,
-            port: 0,
             server_name: SERVER_NAME.to_owned(),
-            tls: secure.then(|| ClientTls {
-                trust_anchor: Some(material.authority.clone()),
-                verify: true,
-                key_log: None,
-                identity: None,
-                version: Default::default(),
-            }),
+            tls: secure.then(|| ClientTls::trusting(material.authority.clone())),
             request: request(protocol, feature, size),
-            page: None,
-            mix: Vec::new(),
-            connections: ConnectionPolicy::PerRequest,
-            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(5),
-            warm_up: None,
-            resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: LONG_NS, request_ns: LONG_NS },
             seed: 7,
-            recording: Recording::Samples,
             results: stage.fresh("results.jsonl"),
-            qlog_dir: None,
-            threads: None,
-            exposition: None,
-            transport: Transport::default(),
+            ..ClientSpec::plain(protocol, 0)
         };
         Self { subject, server, client, optional: false }
     }

@@ -14,9 +14,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 use tempfile::TempDir;
-use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{Feature, ServerSpec, ServerTls, Transport};
+use wirelab_model::spec::{Feature, ServerSpec, ServerTls};
 
 use crate::eventually;
 
@@ -100,7 +99,6 @@ fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
 /// The settings of a built-in server.
 #[derive(Clone, Copy)]
 pub struct Serve<'a> {
-    /// The protocol.
     pub protocol: Protocol,
     /// The address to listen at.
     pub address: IpAddr,
@@ -142,11 +140,8 @@ impl Builtin {
         };
         features.extend(root.map(|_| Feature::Files));
         let spec = ServerSpec {
-            contract: CONTRACT_VERSION,
-            protocol,
             address,
             port,
-            server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ServerTls {
                 certificate: place.path(&format!("{certificate}.pem")),
                 key: place.path(&format!("{certificate}.key")),
@@ -155,16 +150,9 @@ impl Builtin {
                 early_data,
             }),
             document_root: root.map(Path::to_owned),
-            answers: None,
             features,
-            page: None,
-            qlog_dir: None,
             threads: Some(1),
-            max_connection_age_ns: None,
-            added_work_ns: None,
-            counts: false,
-            exposition: None,
-            transport: Transport::default(),
+            ..ServerSpec::plain(protocol)
         };
         let path = place.path(&format!("server-{protocol}.json"));
         fs::write(&path, serde_json::to_string(&spec).unwrap()).unwrap();

@@ -1,7 +1,6 @@
 //! The engine against a scripted transport, on a clock that stands still while any task can run.
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -13,10 +12,7 @@ use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::sample::{Handshake, Sample};
-use wirelab_contract::spec::{
-    Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, Timeouts,
-    Transport as Settings,
-};
+use wirelab_contract::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Schedule, Timeouts};
 
 use crate::client::engine::Engine;
 use crate::client::record::Results;
@@ -166,38 +162,13 @@ impl Clock for Paused {
 
 fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, extent: Extent) -> ClientSpec {
     ClientSpec {
-        contract: 1,
-        protocol,
-        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        addresses: Vec::new(),
-        resolves: false,
-        discovers: false,
-        port: 1,
         server_name: "fake".to_owned(),
-        tls: None,
-        request: Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            body_size: 0,
-            body: None,
-            headers: vec![],
-            expect: None,
-        },
-        page: None,
-        mix: Vec::new(),
         connections,
         schedule,
         extent,
-        warm_up: None,
-        resumption: Resumption::None,
         timeouts: Timeouts { connect_ns: 5 * SECOND, request_ns: 10 * SECOND },
-        seed: 1,
-        recording: Recording::Samples,
         results: "unused".into(),
-        qlog_dir: None,
-        threads: None,
-        exposition: None,
-        transport: Settings::default(),
+        ..ClientSpec::plain(protocol, 1)
     }
 }
 

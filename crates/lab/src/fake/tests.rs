@@ -8,7 +8,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::plan::{Job, Load, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
-use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Schedule, Transport};
+use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Schedule};
 
 use super::{Case, Fake, Misbehaviour, Moment, Noise, Prepared, Script};
 use crate::{EventError, ExitStatus, Launch, PreparedLab, Process, Role};
@@ -24,38 +24,17 @@ fn job() -> Job {
 
 fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
     ClientSpec {
-        contract: 1,
-        protocol: job.protocol,
-        address: [127, 0, 0, 1].into(),
-        addresses: Vec::new(),
-        resolves: false,
-        discovers: false,
-        port: 1,
         server_name: "wirelab.test".to_owned(),
-        tls: None,
-        request: Request {
-            method: "GET".to_owned(),
-            path: "/1024.bin".to_owned(),
-            body_size: 0,
-            body: None,
-            headers: Vec::new(),
-            expect: None,
-        },
-        page: None,
-        mix: Vec::new(),
+        request: Request::get("/1024.bin"),
         connections: job.load.connections,
         schedule: job.load.schedule,
         extent: job.load.extent,
-        warm_up: None,
         resumption: job.load.resumption,
         timeouts: job.load.timeouts,
         seed,
         recording: job.load.recording,
         results: results.to_owned(),
-        qlog_dir: None,
-        threads: None,
-        exposition: None,
-        transport: Transport::default(),
+        ..ClientSpec::plain(job.protocol, 1)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
@@ -16,8 +15,7 @@ use wirelab_contract::pattern;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::sample::Sample;
 use wirelab_contract::spec::{
-    ClientSpec, ClientTls, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Resumption, Schedule,
-    ServerSpec, ServerTls, Timeouts, Transport,
+    ClientSpec, ClientTls, ConnectionPolicy, Expect, Extent, Feature, Request, ServerSpec, ServerTls, Timeouts,
 };
 
 /// The protocols that this file's tests are about.
@@ -60,11 +58,6 @@ impl Place {
 
     pub fn server_spec(&self, protocol: Protocol) -> ServerSpec {
         ServerSpec {
-            contract: 1,
-            protocol,
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            port: 0,
-            server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ServerTls {
                 certificate: self.path("ca-leaf.pem"),
                 key: self.path("ca-leaf.key"),
@@ -73,53 +66,22 @@ impl Place {
                 early_data: false,
             }),
             document_root: Some(self.path("documents")),
-            answers: None,
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
-            page: None,
-            qlog_dir: None,
             threads: Some(1),
-            max_connection_age_ns: None,
-            added_work_ns: None,
-            counts: false,
-            exposition: None,
-            transport: Transport::default(),
+            ..ServerSpec::plain(protocol)
         }
     }
 
     /// Ten requests for 100 bytes, one after the other, on one connection.
     pub fn client_spec(&self, protocol: Protocol, port: u16) -> ClientSpec {
         ClientSpec {
-            contract: 1,
-            protocol,
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            addresses: Vec::new(),
-            resolves: false,
-            discovers: false,
-            port,
-            server_name: "localhost".to_owned(),
-            tls: protocol.is_secure().then(|| ClientTls {
-                trust_anchor: Some(self.path("ca.pem")),
-                verify: true,
-                key_log: None,
-                identity: None,
-                version: Default::default(),
-            }),
+            tls: protocol.is_secure().then(|| ClientTls::trusting(self.path("ca.pem"))),
             request: get("/bytes/100", 100),
-            page: None,
-            mix: Vec::new(),
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
-            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(10),
-            warm_up: None,
-            resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: 5_000_000_000, request_ns: 10_000_000_000 },
-            seed: 1,
-            recording: Recording::Samples,
             results: self.path("results.json"),
-            qlog_dir: None,
-            threads: None,
-            exposition: None,
-            transport: Transport::default(),
+            ..ClientSpec::plain(protocol, port)
         }
     }
 
@@ -135,14 +97,7 @@ impl Place {
 
 /// A GET whose answer is so many bytes of the pattern.
 pub fn get(path: &str, size: usize) -> Request {
-    Request {
-        method: "GET".to_owned(),
-        path: path.to_owned(),
-        body_size: 0,
-        body: None,
-        headers: vec![],
-        expect: Some(pattern_of(size)),
-    }
+    Request { expect: Some(pattern_of(size)), ..Request::get(path) }
 }
 
 /// A POST whose body comes back.
