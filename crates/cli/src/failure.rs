@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::stderr;
 
 /// The reason why a command failed, with its exit status.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Failure {
     message: String,
     status: u8,

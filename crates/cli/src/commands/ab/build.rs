@@ -25,7 +25,6 @@ pub(super) enum Build {
     Command(Vec<String>),
     /// The URL of a service that runs already.
     Url(String),
-    /// An endpoint.
     Endpoint(Box<Endpoint>),
 }
 

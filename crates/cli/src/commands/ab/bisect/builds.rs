@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::args::AbArgs;
-use crate::commands::ab::bisect::tree::{self, BuildError, Commit, Forest, Tree};
+use crate::commands::ab::bisect::tree::{self, Commit, Forest, Tree};
+use crate::commands::ab::bisect::unusable::Unusable;
 use crate::commands::ab::build::Build;
 use crate::failure::{Failure, Result};
 
@@ -18,16 +19,6 @@ const TREE: &str = "{tree}";
 pub(super) enum Builds {
     List(Vec<Build>),
     Git { commits: Vec<Commit>, recipe: Recipe, forest: Forest, trees: BTreeMap<usize, Tree> },
-}
-
-/// The reason why a commit has no build.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NotBuilt {
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// What `--start` names cannot be started.
-    #[error("{0}")]
-    Start(Failure),
 }
 
 /// How a commit becomes a build.
@@ -86,7 +77,7 @@ impl Builds {
     ///
     /// # Errors
     /// If git or the shell fails, or Ctrl-C was pressed.
-    pub(super) fn get(&mut self, number: usize) -> Result<std::result::Result<Build, NotBuilt>> {
+    pub(super) fn get(&mut self, number: usize) -> Result<std::result::Result<Build, Unusable>> {
         let (commits, recipe, forest, trees) = match self {
             Self::List(builds) => return Ok(Ok(builds[number].clone())),
             Self::Git { commits, recipe, forest, trees } => (commits, recipe, forest, trees),
@@ -98,7 +89,7 @@ impl Builds {
                 Err(error) => return Ok(Err(error.into())),
             },
         };
-        Ok(recipe.of(tree.place()).map_err(NotBuilt::Start))
+        Ok(recipe.of(tree.place()).map_err(Unusable::NotStarted))
     }
 
     /// Removes the working trees of all other builds.

@@ -7,6 +7,7 @@ mod builds;
 mod search;
 mod text;
 mod tree;
+mod unusable;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use wirelab_stats::analysis::{Interval, RequirementResult, RequirementVerdict, R
 
 use self::builds::Builds;
 use self::search::{Search, Side};
+use self::unusable::Unusable;
 use crate::args::AbArgs;
 use crate::commands::ab::build::Build;
 use crate::commands::ab::{METRICS, measured};
@@ -55,16 +57,12 @@ enum Outcome {
         bad: bool,
     },
     /// The build could not be made or started.
-    Unusable {
-        /// The reason.
-        why: String,
-    },
+    Unusable(Unusable),
 }
 
 /// How much worse a build is.
 #[derive(Debug, Clone, Serialize)]
 struct Effect {
-    /// The metric.
     metric: String,
     /// The value divided by that of the good build.
     ratio: Option<f64>,
@@ -121,7 +119,7 @@ impl Bisection<'_> {
         let worst = match self.compare([0, last], [&good, &bad], &METRICS, self.args.margin)? {
             Outcome::Worse(effect) => effect,
             Outcome::Kept(_) => return Ok(None),
-            Outcome::Unusable { why } => return Err(Failure::failed(why)),
+            Outcome::Unusable(why) => return Err(Failure::failed(why)),
             Outcome::Inconclusive(_) | Outcome::Same { .. } => {
                 return Err(Failure::failed(format!(
                     "whether the last build is worse is inconclusive, so nothing was searched.\n{}Give it more time with \
@@ -152,8 +150,8 @@ impl Bisection<'_> {
     fn side(&mut self, number: usize, [good, bad]: [&Build; 2], metric: &'static str, limit: Share) -> Result<Side> {
         let build = match self.builds.get(number)? {
             Ok(build) => build,
-            Err(error) => {
-                self.record([0, number], Outcome::Unusable { why: error.to_string() }, Vec::new());
+            Err(why) => {
+                self.record([0, number], Outcome::Unusable(why), Vec::new());
                 return Ok(Side::Unclear);
             }
         };
@@ -165,7 +163,7 @@ impl Bisection<'_> {
         Ok(match outcome {
             Outcome::Worse(_) | Outcome::Same { bad: true } => Side::Bad,
             Outcome::Kept(_) | Outcome::Same { bad: false } => Side::Good,
-            Outcome::Inconclusive(_) | Outcome::Unusable { .. } => Side::Unclear,
+            Outcome::Inconclusive(_) | Outcome::Unusable(_) => Side::Unclear,
         })
     }
 
@@ -199,12 +197,7 @@ impl Bisection<'_> {
                 measured(self.args, &builds.map(Clone::clone), metrics, limit, time)?;
             let results = report::requirements(&folder)?;
             runs.push(folder);
-            let outcome = match is_hopeless {
-                true => {
-                    Outcome::Unusable { why: "every trial of the first block failed; the run has the logs".to_owned() }
-                }
-                false => outcome(&results),
-            };
+            let outcome = if is_hopeless { Outcome::Unusable(Unusable::NoTrial) } else { outcome(&results) };
             if runs.len() == 1 && matches!(outcome, Outcome::Inconclusive(_)) {
                 time = Span(time.0 * 2);
                 self.say("inconclusive; once more, with twice the time");
@@ -258,7 +251,7 @@ fn outcome(results: &[RequirementResult]) -> Outcome {
     }
     match largest(|verdict| *verdict == RequirementVerdict::Met) {
         Some(kept) => Outcome::Kept(effect(kept)),
-        None => Outcome::Unusable { why: "the run has no values".to_owned() },
+        None => Outcome::Unusable(Unusable::NoValues),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn steps(steps: &[Step]) -> String {
             Outcome::Inconclusive(effect) => format!("inconclusive: {}", worse(effect)),
             Outcome::Same { bad: true } => "bad: the same program as the last build".to_owned(),
             Outcome::Same { bad: false } => "good: the same program as the first build".to_owned(),
-            Outcome::Unusable { why } => format!("unclear: {why}"),
+            Outcome::Unusable(why) => format!("unclear: {why}"),
         };
         let against = match step.against == steps[0].against {
             true => String::new(),

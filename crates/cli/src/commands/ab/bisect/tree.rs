@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const LAST_WORDS: usize = 5;
 
 /// A build command that failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{command}: {status}\n  | {}", last.join("\n  | "))]
 pub(super) struct BuildError {
     command: String,
@@ -45,7 +45,6 @@ enum GitError {
     Failed { command: String, words: String },
 }
 
-/// A commit.
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
     /// Its name, in full.
