@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use wirelab_lab::LabError;
+
 /// Why a run cannot be created, read or continued. A failed trial is not an error: its outcome is recorded.
 #[derive(Debug)]
 pub enum RunError {
@@ -20,7 +22,7 @@ pub enum RunError {
     NotARun {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with the folder.
+        /// The fault of the folder.
         why: String,
     },
     /// Another wirelab process works on the run.
@@ -45,7 +47,7 @@ pub enum RunError {
         /// Endpoint and role.
         who: String,
         /// The violation.
-        why: String,
+        cause: LabError,
     },
     /// The plan exceeds the limits for foreign hosts.
     Impolite {
@@ -55,7 +57,7 @@ pub enum RunError {
     /// The lab failed during the run, for example because one of its processes was killed.
     LabLost {
         /// The failure.
-        why: String,
+        cause: LabError,
     },
     /// The study or its options cannot be run.
     Refused {
@@ -112,8 +114,9 @@ impl fmt::Display for RunError {
             Self::Changed { what } => {
                 write!(f, "the run was begun under other conditions: {}", what.join("; "))?;
             }
-            Self::Contract { who, why } => write!(f, "{who} breaks the endpoint contract: {why}")?,
-            Self::Impolite { why } | Self::LabLost { why } | Self::Refused { why } => f.write_str(why)?,
+            Self::Contract { who, cause } => write!(f, "{who} breaks the endpoint contract: {cause}")?,
+            Self::LabLost { cause } => write!(f, "{cause}")?,
+            Self::Impolite { why } | Self::Refused { why } => f.write_str(why)?,
         }
         write!(f, ". {}", self.remedy())
     }
@@ -123,6 +126,7 @@ impl std::error::Error for RunError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
+            Self::Contract { cause, .. } | Self::LabLost { cause } => Some(cause),
             _ => None,
         }
     }

@@ -300,7 +300,7 @@ impl Run {
         self.exporter = Some(Arc::new(exporter));
     }
 
-    /// What the checksums of journal and samples files show. Reads every samples file; an archive has none.
+    /// Checks the checksums of journal and samples files. Reads every samples file; an archive has none.
     #[must_use]
     pub fn integrity(&self) -> Integrity {
         let mut integrity = self.integrity.clone();
@@ -560,7 +560,7 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
         .iter()
         .find(|one| one.name == name)
         .ok_or_else(|| RunError::Refused { why: endpoints::unknown(name, found) })?;
-    let broken = |error: LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why: error.to_string() };
+    let broken = |cause: LabError| RunError::Contract { who: format!("the endpoint `{name}`"), cause };
     let endpoint = found.endpoint.clone().map_err(broken)?;
     if !lab.info().starts_endpoints {
         return Ok(not_started(endpoint));

@@ -293,8 +293,8 @@ fn refused(error: LabError) -> RunError {
     RunError::Refused { why: error.to_string() }
 }
 
-fn lost(error: LabError) -> RunError {
-    RunError::LabLost { why: error.to_string() }
+const fn lost(cause: LabError) -> RunError {
+    RunError::LabLost { cause }
 }
 
 /// One process's work on a run.
@@ -402,12 +402,9 @@ impl Session<'_> {
                 if asked.insert((name, role)) {
                     debug!(endpoint = name, role = role.word(), "checking that it refuses an unknown protocol");
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
-                    refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(|error| {
-                        RunError::Contract {
-                            who: format!("the endpoint `{name}` as {}", role.word()),
-                            why: error.to_string(),
-                        }
-                    })?;
+                    let who = || format!("the endpoint `{name}` as {}", role.word());
+                    refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed)
+                        .map_err(|cause| RunError::Contract { who: who(), cause })?;
                 }
             }
         }
