@@ -18,10 +18,10 @@ use super::Format;
   wirelab analyze loads.csv --wide h1=h1_ms,h2=h2_ms --unit ms --block run --by page --skip run=mean
   wirelab analyze loads.csv --mapping loads.toml --format html > report.html
 
-Rows are independent observations, unless --block names a column whose equal values mark rows that were measured
-together. Every column needs a meaning; a column without one is an error. Without --mapping, the mapping of FILE.csv is
-FILE.toml beside it, if that file exists. Options override the mapping. docs/analyze.md describes mapping files, and what
-a verdict on a table means.")]
+Rows are independent observations, unless --block names a column whose equal values mark rows that were measured \
+together. Every column needs a meaning; a column without one is an error. Without --mapping, the mapping of FILE.csv \
+is FILE.toml beside it, if that file exists. Options override the mapping. docs/analyze.md describes mapping files, \
+and what a verdict on a table means.")]
 pub struct AnalyzeArgs {
     /// The table: a CSV file with a heading (separated by commas, semicolons or tabs), or the name of a published table
     pub file: String,
@@ -64,7 +64,7 @@ pub struct AnalyzeArgs {
     /// Differences below this margin are equivalent, for example '5 %'; default: 5 %
     #[arg(long)]
     pub margin: Option<Share>,
-    /// The format
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
 }

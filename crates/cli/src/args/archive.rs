@@ -11,8 +11,8 @@ use clap::Args;
   wirelab archive wirelab-runs/quick-20261124T081500Z --to results/2026-11-24-laptop
   wirelab report results/2026-11-24-laptop               compute its report again
 
-An archive has the manifest, the journal with the values of each trial, and the report as Markdown. It has no samples,
-logs and captures, and no paths of this machine. It cannot be resumed.")]
+An archive has the manifest, the journal with the values of each trial, and the report as Markdown. It has no \
+samples, logs and captures, and no paths of this machine. It cannot be resumed.")]
 pub struct ArchiveArgs {
     /// The run folder; default: the newest one below --out
     pub run: Option<PathBuf>,

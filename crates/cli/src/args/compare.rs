@@ -15,7 +15,7 @@ use super::FailOn;
   wirelab compare OLD NEW --fail-on 'p99 5 % worse' --fail-on inconclusive
   wirelab compare OLD NEW --json
 
-The runs were not interleaved, so a change of the machine looks like a change of the server. `wirelab ab` has no such
+The runs were not interleaved, so a change of the machine looks like a change of the server. `wirelab ab` has no such \
 doubt (docs/gate.md).")]
 pub struct CompareArgs {
     /// The folder of the first run, for example of the old version
@@ -46,7 +46,7 @@ pub struct CompareArgs {
   wirelab history wirelab-runs --metric p99 --cell protocol=h2
   wirelab history --study shop --metric rate --format csv > rate.csv
 
-A change point is a run from which on the values are higher or lower than before, by Pettitt's test (docs/gate.md).")]
+At a change point the values become higher or lower and stay so, by Pettitt's test (docs/gate.md).")]
 pub struct HistoryArgs {
     /// The folder that contains run folders
     #[arg(value_name = "FOLDER", default_value = "wirelab-runs")]
@@ -60,7 +60,7 @@ pub struct HistoryArgs {
     /// The runs of this study. Default: that of the newest run
     #[arg(long, value_name = "NAME")]
     pub study: Option<String>,
-    /// The format
+    /// The format of the history
     #[arg(long, value_enum, default_value_t = HistoryFormat::Terminal)]
     pub format: HistoryFormat,
     /// The same as --format json
@@ -68,13 +68,12 @@ pub struct HistoryArgs {
     pub json: bool,
 }
 
-/// The formats of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HistoryFormat {
     /// Tables for the terminal
     Terminal,
     /// CSV, one row for each cell and run
     Csv,
-    /// JSON
+    /// JSON, one object with every cell and run
     Json,
 }

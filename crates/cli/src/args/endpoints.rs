@@ -12,11 +12,11 @@ use clap::{Args, Subcommand};
   wirelab endpoints list --markdown             the list as a page, with installation times
   wirelab endpoints remove go-quic-go
 
-wirelab looks for endpoints, folders with an endpoint.toml, in three places: the folders in $WIRELAB_ENDPOINTS
-(separated by colons), ./endpoints, and the user's data folder (~/.local/share/wirelab/endpoints). It carries the
-sources of its own endpoints, and unpacks them if no place has an endpoint of the same name (WIRELAB_CARRIED=off: never).
-contract/README.md describes how to write one. Installations are in the user's cache folder (~/.cache/wirelab), one for
-each content of an endpoint's folder.")]
+wirelab looks for endpoints, folders with an endpoint.toml, in three places: the folders in $WIRELAB_ENDPOINTS \
+(separated by colons), ./endpoints, and the user's data folder (~/.local/share/wirelab/endpoints). It carries the \
+sources of its own endpoints, and unpacks them if no place has an endpoint of the same name (WIRELAB_CARRIED=off: \
+never). contract/README.md describes how to write one. Installations are in the user's cache folder \
+(~/.cache/wirelab), one for each content of an endpoint's folder.")]
 pub struct EndpointsArgs {
     /// The action; default: list
     #[command(subcommand)]

@@ -37,8 +37,8 @@ use super::{MixArgs, RequestArgs, ShowArgs};
                                                 POST of a file, with a token from the environment
   wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
 
-Latency counts from the intended start of each request, so stalls of the server are included (no coordinated omission).
-Send load only to servers that you own. A host outside this machine and private networks needs
+Latency counts from the intended start of each request, so stalls of the server are included (no coordinated \
+omission). Send load only to servers that you own. A host outside this machine and private networks needs \
 --i-may-load-these-hosts. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://; several URLs of one server share the load
@@ -162,7 +162,6 @@ pub struct ReachArgs {
 pub struct Resolve {
     /// The host of a URL.
     pub host: String,
-    /// Its port.
     pub port: u16,
     /// The address of both.
     pub address: IpAddr,

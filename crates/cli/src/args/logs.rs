@@ -34,8 +34,8 @@ pub enum LogFormat {
   wirelab logs --follow                         lines of a run in progress, as they come
   wirelab logs --trial 12 --json | jq -r .message
 
-Lines are in the order of time. --follow ends with the run, or on Ctrl-C. A run always logs its own steps; an endpoint logs what it writes to standard error.
-docs/logs.md describes the log, and how to get more of it.")]
+Lines are in the order of time. --follow ends with the run, or on Ctrl-C. A run always logs its own steps; an \
+endpoint logs what it writes to standard error. docs/logs.md describes the log, and how to get more of it.")]
 pub struct LogsArgs {
     /// The run folder; default: the newest one below --out
     pub run: Option<PathBuf>,

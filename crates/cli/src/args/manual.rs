@@ -10,7 +10,7 @@ use clap::Args;
   wirelab completions bash > ~/.local/share/bash-completion/completions/wirelab
   wirelab completions fish > ~/.config/fish/completions/wirelab.fish")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// The shell that loads the completions
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }

@@ -61,12 +61,10 @@ Exit status: 0 done, 1 failed, 2 wrong input, 3 a requirement is not met, 130 in
 pub struct Cli {
     #[command(flatten)]
     pub log: LogArgs,
-    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a study: a built-in one by name, or a study file
@@ -217,6 +215,18 @@ mod tests {
                 }
             }
         });
+    }
+
+    #[test]
+    fn notes_have_no_line_breaks_of_their_own() {
+        fn check(command: &clap::Command) {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for note in after.split("\n\n").filter(|note| !note.starts_with("Examples:")) {
+                assert!(!note.contains('\n'), "{note}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&root());
     }
 
     #[test]

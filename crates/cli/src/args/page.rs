@@ -20,8 +20,8 @@ use super::ShowArgs;
   wirelab page https://localhost:8443/index.html --loads 1 --keys keys.log --netlog netlog
                                                 files for Wireshark and for netlog viewers
 
-Every load is cold, and counts only if every resource used the forced protocol. A host outside this machine and
-private networks gets at most 30 loads in an hour, one at a time, with 5 s between them. docs/pages.md describes the
+Every load is cold, and counts only if every resource used the forced protocol. A host outside this machine and \
+private networks gets at most 30 loads in an hour, one at a time, with 5 s between them. docs/pages.md describes the \
 measurement and the output of --json.")]
 pub struct PageArgs {
     /// The pages, https://

@@ -13,9 +13,8 @@ use super::{ReachArgs, RequestArgs, ShowArgs};
   wirelab probe https://localhost:8443/ --ca ca.pem --requests 10
   wirelab probe https://www.mine.example/ --requests 10 --i-may-load-these-hosts
 
-A host outside this machine and private networks gets at most 30 requests per protocol in an hour, one at a time, at
-most 2 per second.
-docs/load-and-probe.md describes the measurement and the output of --json.")]
+A host outside this machine and private networks gets at most 30 requests per protocol in an hour, one at a time, at \
+most 2 per second. docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct ProbeArgs {
     /// The URL, https://
     pub url: String,

@@ -25,7 +25,7 @@ pub struct ReportArgs {
     /// part of the run (docs/gate.md)
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<FailOn>,
-    /// The format
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
     /// In the terminal: every table, claim and warning instead of one page
@@ -38,7 +38,7 @@ pub struct ReportArgs {
 pub enum Format {
     /// Tables for the terminal
     Terminal,
-    /// Markdown
+    /// Markdown, with every table
     Markdown,
     /// One self-contained HTML file
     Html,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use wirelab_model::units::Size;
 
-/// What to send, and what the response must be.
+/// The request, and the expected response.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
