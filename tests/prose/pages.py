@@ -8,7 +8,8 @@ FENCE = re.compile(r"\s*(```|~~~)")
 HEADING = re.compile(r"#{1,6} +")
 ITEM = re.compile(r"(\s*)(?:[-*+]|\d+[.)]) +")
 COMMENT = re.compile(r"\s*//[/!]? ?(.*)")
-TOML_COMMENT = re.compile(r"\s*# ?(.*)")
+HASH_COMMENT = re.compile(r"\s*# ?(.*)")
+OTHER_COMMENT = re.compile(r"\s*(?://+|#|\*|/\*\*?) ?(.*?)(?:\*/)?")
 STRING = re.compile(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"?')
 INLINE = [
     (re.compile(r"<!--.*?-->", re.S), ""),
@@ -50,6 +51,7 @@ class Page:
     name: str
     lines: list  # (number, source line) of prose: no code, no tables
     blocks: list = field(default_factory=list)
+    source: str = ""
 
     def add(self, kind, line, text):
         for pattern, by in INLINE:
@@ -114,11 +116,16 @@ def rust(name, source):
 
 def toml(name, source):
     """The comments and texts of a TOML file."""
-    return code(name, source, TOML_COMMENT)
+    return code(name, source, HASH_COMMENT)
+
+
+def other(name, source):
+    """The comments and texts of a file in another language."""
+    return code(name, source, OTHER_COMMENT)
 
 
 def code(name, source, comments):
-    page = Page(name, [])
+    page = Page(name, [], source=source)
     begin, text = 0, []
     for number, line in enumerate([*source.split("\n"), ""], 1):
         comment = comments.fullmatch(line)

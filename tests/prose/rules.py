@@ -39,6 +39,9 @@ OPENING = re.compile(
     r"\W*(There (?:is|are|was|were|will be|has been|have been)\b|It (?:is|was) (?:not )?\w+ (?:that|which|who)\b|Of (?!course\b|the\b|\d|\{))"
 )
 ABBREVIATION = re.compile(r"(?<![.$\w-])([A-Z]{2}[A-Z0-9]*)s?(?![\w.]\w)\b")
+# An item of Rust, a field or a variant, with its name.
+ITEM = re.compile(r"(?:pub(?:\([a-z ]+\))? )?(?:(?:const|async|unsafe|static|fn|struct|enum|trait|type|mod) )*([A-Za-z]\w*)")
+EMPTY_WORDS = set("the a an of its in for this to is and as by are on it".split())
 DEFINITION = re.compile(r"((?:[\w-]+\s+){1,7})\(([A-Z]{2}[A-Z0-9]*)s?\)")
 
 
@@ -73,6 +76,24 @@ def line_length(page):
     for number, line in page.lines:
         if len(line) > COLUMNS and max(map(len, line.split())) < LONG_WORD:
             yield number, "line", f"{len(line)} columns, at most {COLUMNS}"
+
+
+def paraphrases(page):
+    """A doc comment in Rust whose words are all in the name of its item."""
+    lines = page.source.split("\n")
+    for number, line in enumerate(lines):
+        doc = re.match(r"\s*/// (.*)", line)
+        if not doc or (number > 0 and lines[number - 1].lstrip().startswith("///")):
+            continue
+        below = (other.strip() for other in lines[number + 1 :])
+        item = ITEM.match(next((other for other in below if not other.startswith("#[")), ""))
+        if item and stems(doc[1]) and stems(doc[1]) <= stems(re.sub(r"([a-z])([A-Z])", r"\1 \2", item[1])):
+            yield number + 1, "paraphrase", f"'{doc[1]}' repeats the name `{item[1]}`: say more, or delete it"
+
+
+def stems(text):
+    words = re.findall(r"[a-z0-9]+", text.lower().replace("_", " "))
+    return {re.sub(r"(ies|es|s|ed|ing|e)$", "", word) for word in words if word not in EMPTY_WORDS}
 
 
 def abbreviations(known):

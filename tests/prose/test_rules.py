@@ -34,12 +34,18 @@ class Rules(unittest.TestCase):
             self.finds("opening", f"fn f() {{}}\n\n    // {text}\n", "code.rs")
         self.finds("line", f"# Title\n\n{words(12)}, {words(12)}\n")
         self.finds("line", f"fn f() {{}}\n\n    // {words(12)}, {words(12)}\n", "code.rs")
+        for item in ("pub rates: [u64; 2],", "#[serde(default)]\npub(crate) const fn rate_of(self) {}", "Rate(u64),"):
+            self.finds("paraphrase", f"struct S {{\n\n    /// Its rate.\n    {item}\n", "code.rs")
         self.finds("abbreviation", "# Title\n\nThe XQZ answers.\n")
         self.finds("abbreviation", "# Title\n\nXQZs use forward error correction (XQZ).\n")
         self.finds("sentence", f"# Title\n\nThis\n{words(20)}\n{words(15)}ends.\n\nShort. Short.\n")
         self.finds("sentence", f"# Title\n\n| {words(36)}. |\n")
         self.finds("sentence", f"# Title\n\n- {words(20)}\n  {words(16)}\n\nShort. Short.\n")
         self.assertEqual(faults(f"# Title\n\n{words(20)}\n{words(10)}.\n"), [(1, "average")])
+
+    def test_code_in_other_languages_keeps_the_rule_of_phrases(self):
+        for name, text in (("a.go", "// nobody knows"), ("a.py", "# nobody knows"), ("A.java", " * nobody knows"), ("a.c", 'say("nobody knows");')):
+            self.finds("phrase", f"x\n\n{text}\n", name)
 
     def test_studies_keep_the_rules_of_comments_and_sentences(self):
         for rule, text in (
@@ -75,6 +81,8 @@ class Rules(unittest.TestCase):
             "A name as `wirelab` begins a sentence. the case does not matter, e.g. here, P. Meenan, and i.e. there.",
         ):
             self.assertEqual(faults(f"# Title\n\n{text}\n"), [], text)
+        useful = "/// The rate in bits per second.\nrate: u64,\n/// The rate,\n/// in bits.\nrate: u64,\n"
+        self.assertEqual(faults(useful, "code.rs"), [])
         self.assertEqual(faults(f'let nobody = "whom";\nlet long = "{words(40)}";\n', "code.rs"), [])
 
 

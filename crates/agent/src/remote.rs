@@ -22,7 +22,7 @@ pub trait Remote: Send + Sync {
     /// Notes that the host did not answer although it seems to work, so that it is checked before its next use.
     fn doubt(&self);
 
-    /// What to do if the host lacks the endpoint of this name.
+    /// The remedy if the host lacks the endpoint of this name.
     fn remedy(&self, endpoint: &str) -> String;
 }
 
@@ -38,7 +38,7 @@ pub enum State {
 /// The reason why a host no longer works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// What happened.
+    /// The event that ended the host or the connection.
     pub what: String,
     /// Whether the host exceeded its memory limit: that is the endpoint's fault, not the lab's.
     pub is_memory: bool,
@@ -62,7 +62,6 @@ pub trait Stream: Send {
 /// The next item of standard output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Bytes.
     Bytes(Vec<u8>),
     /// The end of the command.
     Ended(Ended),
@@ -90,7 +89,7 @@ impl Ended {
     }
 }
 
-/// What is left of a command's standard error; after an error, the part that was read.
+/// The unread rest of a command's standard error; after an error, the part that was read.
 pub(crate) fn words(stderr: &mut Option<Box<dyn Read + Send>>) -> String {
     let mut words = String::new();
     if let Some(mut stderr) = stderr.take() {

@@ -13,7 +13,6 @@ use crate::resource::{Resource, length};
 pub struct Titled<'a> {
     /// For example `chromium h3 load 1: https://localhost/`.
     pub title: &'a str,
-    /// The load.
     pub load: &'a Load,
 }
 

@@ -29,9 +29,7 @@ pub struct Page {
 /// The size of a window's content, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Width.
     pub width: u32,
-    /// Height.
     pub height: u32,
 }
 
@@ -43,7 +41,6 @@ impl Viewport {
 /// The configuration of a browser, fixed for all its loads.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The browser.
     pub browser: Browser,
     /// The path of its program.
     pub program: PathBuf,
@@ -62,7 +59,6 @@ pub struct Setup {
 pub struct Origin {
     /// The host as URLs write it.
     pub host: String,
-    /// The port.
     pub port: u16,
     /// The address, which decides whether the host is on this machine.
     pub address: IpAddr,

@@ -33,9 +33,7 @@ const ENDING: Duration = Duration::from_secs(2);
 /// The address of a browser's debugging interface, from the file that the browser writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listens {
-    /// The host.
     pub host: String,
-    /// The port.
     pub port: u16,
     /// The path of the WebSocket.
     pub path: String,

@@ -37,7 +37,7 @@ pub enum Trouble {
     Failed {
         /// The party to blame.
         blame: Blame,
-        /// What happened.
+        /// The failure in words.
         reason: String,
     },
 }

@@ -69,7 +69,7 @@ pub struct Entry {
     pub url: String,
     /// The protocol as an ALPN identifier; empty if another host hides it.
     pub protocol: String,
-    /// What caused the request.
+    /// The element or script that caused the request.
     #[serde(default)]
     pub initiator: String,
 }

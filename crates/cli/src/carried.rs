@@ -1,4 +1,4 @@
-//! What the program carries, so that it works without a checkout: the sources of the endpoints, packed by build.rs.
+//! The sources of the endpoints, packed by build.rs: the program carries them and works without a checkout.
 
 use wirelab_lab::endpoints::Carried;
 

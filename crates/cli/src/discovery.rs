@@ -27,7 +27,6 @@ pub enum DiscoveryError {
     },
     /// The host is no valid name.
     NotAName {
-        /// The host.
         host: String,
         /// The error of the parser.
         source: ProtoError,

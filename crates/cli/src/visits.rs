@@ -24,11 +24,11 @@ pub const FLAG: &str = "--i-may-load-these-hosts";
 pub struct Aim {
     /// The host of the URL.
     pub host: String,
-    /// What it is sent.
+    /// The kind of visit.
     pub what: What,
 }
 
-/// What a host is sent.
+/// A kind of visit, with limits of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {

@@ -127,7 +127,7 @@ pub struct Need {
     /// The Debian package that contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debian: Option<String>,
-    /// What to do if it is missing and no package provides it.
+    /// The remedy if it is missing and no package provides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

@@ -16,7 +16,7 @@ pub struct MixedRequest {
     pub weight: u32,
     /// The request, once for each row of its data, at least one. The client takes them in turn.
     pub variants: Vec<Request>,
-    /// What each response must be.
+    /// The expected response.
     #[serde(default, skip_serializing_if = "Expectation::is_empty")]
     pub expect: Expectation,
 }
@@ -31,7 +31,7 @@ pub enum Content {
     Base64(String),
 }
 
-/// What a response must be. The client checks every response, after it has taken the time of its last byte. An absent
+/// Demands on a response. The client checks every response, after it has taken the time of its last byte. An absent
 /// field is not checked. Without `status`, a status below 300 is right, and 304.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

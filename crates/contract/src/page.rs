@@ -87,7 +87,6 @@ fn is_zero(number: &u64) -> bool {
 pub struct Answer {
     /// The path with its query, as in the request.
     pub path: String,
-    /// The status.
     pub status: u16,
     /// Header fields except `content-length`.
     pub fields: Vec<(String, String)>,

@@ -143,7 +143,7 @@ pub struct ClientSpec {
     pub timeouts: Timeouts,
     /// Seed of every random choice (arrivals, pauses).
     pub seed: u64,
-    /// What to record.
+    /// The kind of records.
     pub recording: Recording,
     /// The file to write the records (JSON lines) or the histograms (one JSON object) to.
     pub results: PathBuf,
@@ -192,7 +192,7 @@ pub struct ClientIdentity {
     pub key: PathBuf,
 }
 
-/// A version of TLS.
+/// The version that a client offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TlsVersion {
     /// TLS 1.2.
@@ -292,7 +292,7 @@ pub struct Expect {
     pub sha256: String,
 }
 
-/// The connection policy.
+/// How connections are opened and kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ConnectionPolicy {
@@ -394,7 +394,7 @@ pub struct Timeouts {
     pub request_ns: u64,
 }
 
-/// What a client records.
+/// A kind of records of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Recording {

@@ -37,7 +37,7 @@ const PROTOCOLS: [Protocol; 9] = [
 /// The protocols of its server.
 const SERVED: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
 
-/// What `wirelab endpoint --engine describe` prints.
+/// The description that `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
     let client = Some(Role { own_requests: true, ..role(&PROTOCOLS) });

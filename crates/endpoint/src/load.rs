@@ -61,16 +61,14 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// What a load tells while it runs.
+/// News of a load in progress.
 #[derive(Debug)]
 pub enum News<'a> {
-    /// Its progress.
     Progress(Progress),
     /// An interval has passed.
     Interval(&'a Interval),
 }
 
-/// The result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadResult {
     /// Records or histograms, by the spec.

@@ -137,7 +137,6 @@ impl Program {
         self
     }
 
-    /// The description.
     #[must_use]
     pub fn description(&self) -> Description {
         let role = |protocols: Vec<Protocol>| {

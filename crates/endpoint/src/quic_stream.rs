@@ -13,7 +13,6 @@ const BAD_REQUEST: VarInt = VarInt::from_u32(1);
 /// The two halves of a stream.
 pub struct QuicStream(pub SendStream, pub RecvStream);
 
-/// An error of a stream.
 #[derive(Debug)]
 pub enum StreamError {
     /// Sending.

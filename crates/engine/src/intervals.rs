@@ -1,4 +1,4 @@
-//! What happened in each interval of a load, read while the load runs.
+//! The requests of each interval of a load, read while the load runs.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

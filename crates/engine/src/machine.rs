@@ -13,7 +13,7 @@ use crate::refusal::{Failure, Refusal};
 /// The number of a request on its connection, chosen by its starter and free again after its last event.
 pub type Slot = u32;
 
-/// What happened on a connection.
+/// An event on a connection.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// The connection can send requests.
@@ -58,7 +58,7 @@ pub enum Event {
         slot: Slot,
         /// Time of the refusal.
         at: Instant,
-        /// What it is if no further attempt follows.
+        /// The failure if no further attempt follows.
         failure: Failure,
     },
 }
@@ -152,7 +152,7 @@ pub fn interim_flood() -> Failure {
 ///
 /// An error of `receive` or `end` breaks the connection, and with it every request without a last event.
 pub trait Machine: Sized + 'static {
-    /// What all connections share: the encoded requests.
+    /// The encoded requests, which all connections share.
     type Plan: 'static;
 
     /// Encodes the requests of the spec, once.

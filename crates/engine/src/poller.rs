@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 /// Number of events per wait.
 const BATCH: usize = 256;
 
-/// What is wanted of a socket.
+/// The events that the poller reports of a socket.
 const WANTED: i32 = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
 
 /// The token of the alarm.
 const ALARM: u64 = u64::MAX;
 
-/// What happened at a socket.
+/// The events of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
     /// The token of the socket.
@@ -164,7 +164,7 @@ impl Poller {
         self.events.len()
     }
 
-    /// What happened at one of them.
+    /// The events of one of them.
     #[must_use]
     pub fn event(&self, index: usize) -> Readiness {
         let event = self.events[index];

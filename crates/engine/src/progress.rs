@@ -1,4 +1,4 @@
-//! What a thread of a client tells others while it works: counters, which other threads read at any time.
+//! Counters of a client's thread, which other threads read while it works.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_field_that_an_old_kernel_does_not_write_is_unknown_and_not_0() {
-        // SAFETY: as above.
+        // SAFETY: `tcp_info` consists of integers only, for which zeros are values.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         (info.tcpi_rtt, info.tcpi_min_rtt, info.tcpi_snd_mss, info.tcpi_snd_cwnd) = (700, 500, 1448, 10);
         (info.tcpi_segs_out, info.tcpi_total_retrans, info.tcpi_bytes_retrans) = (9, 2, 2896);

@@ -1,4 +1,4 @@
-//! What a thread of a client returns.
+//! The results of a client's thread.
 
 use wirelab_contract::event::Configured;
 
@@ -6,7 +6,6 @@ use crate::reading::Totals;
 use crate::record::Recorder;
 use crate::refusal::Failure;
 
-/// The results of a thread.
 #[derive(Debug)]
 pub struct ThreadResults {
     /// The records.

@@ -31,8 +31,8 @@ pub fn plain(event: Event) -> Plain {
     }
 }
 
-/// What a machine reports of bytes that arrive in pieces of these sizes and then end: its events, its failure, and
-/// whether it was open before the end.
+/// Feeds a machine with bytes in pieces of these sizes, then with the end. Returns its events, its failure, and whether
+/// it was open before the end.
 pub fn in_pieces<M: Machine>(
     machine: &mut M,
     bytes: &[u8],

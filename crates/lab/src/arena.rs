@@ -171,7 +171,7 @@ pub struct Launch<'a> {
     pub role: Role,
     /// Index of the server or client, from 0; a sidecar has the index of its server.
     pub number: u32,
-    /// What to start.
+    /// The program to start.
     pub endpoint: &'a Endpoint,
     /// Path of the spec file, which already exists.
     pub spec: &'a Path,

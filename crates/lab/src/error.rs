@@ -1,4 +1,4 @@
-//! What a lab failed to do.
+//! Errors of labs: the attempt, the cause and the remedy.
 
 use std::error::Error;
 use std::fmt;

@@ -73,7 +73,7 @@ impl Needs {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
     /// A second metric: the effect is Spearman's rank correlation, from -1 to 1, between the medians of both metrics
     /// over the cells of the one selector in `of`, which lists at least five levels. Default: none.

@@ -25,7 +25,7 @@ pub struct Environment {
     /// Sizes of the caches that the first processor uses, by level and type.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub caches: IndexMap<String, String>,
-    /// What the kernel does about each weakness of the processor. It can double the time of a system call.
+    /// The kernel's measure against each weakness of the processor. It can double the time of a system call.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub mitigations: IndexMap<String, String>,
     /// Number of processors that wirelab may use.

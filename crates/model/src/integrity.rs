@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::warning::Warning;
 
-/// What the checksums of a run folder show. Damaged and repeated records are never used.
+/// The counts from checking a run folder's checksums. Damaged and repeated records are never used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Integrity {
     /// Journal records with a right checksum.

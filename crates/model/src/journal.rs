@@ -35,7 +35,6 @@ pub enum Entry {
     Corrected(Correction),
     /// No further block will start.
     Stopped {
-        /// The reason.
         reason: StopReason,
         /// Time, RFC 3339.
         at: String,
@@ -126,17 +125,14 @@ pub struct Portion {
     pub response_median_ns: Option<u64>,
 }
 
-/// The record of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// The trial.
     #[serde(flatten)]
     pub trial: Trial,
     /// Time of its start, RFC 3339.
     pub at: String,
     /// Duration of the whole trial, including start and stop of its processes, in nanoseconds.
     pub took_ns: u64,
-    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Length of the measured window in nanoseconds; 0 if there was none.

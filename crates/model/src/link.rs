@@ -166,7 +166,6 @@ impl Link {
 pub struct Preset {
     /// Name of the placement in study files.
     pub name: &'static str,
-    /// The link.
     pub link: Link,
     /// Source of the numbers.
     pub source: &'static str,

@@ -27,14 +27,12 @@ pub struct Manifest {
     pub preset: Option<String>,
     /// Arguments of `--set`, as written.
     pub set: Vec<String>,
-    /// The lab.
     pub lab: String,
     /// Whether the user allowed loads on foreign hosts above the polite limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_load: bool,
     /// The observers, by name.
     pub observers: Vec<String>,
-    /// The plan.
     pub plan: Plan,
     /// Planted effects; absent in runs of versions without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +63,6 @@ impl Manifest {
 pub struct EndpointRecord {
     /// Command and environment.
     pub endpoint: Endpoint,
-    /// Its description.
     pub description: Description,
     /// SHA-256 of its program, hexadecimal.
     pub digest: String,

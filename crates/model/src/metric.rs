@@ -11,11 +11,8 @@ use crate::missing::Missing;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Nanoseconds.
     Nanoseconds,
-    /// Bytes.
     Bytes,
-    /// Bits per second.
     BitsPerSecond,
     /// Events per second.
     PerSecond,
@@ -68,9 +65,7 @@ pub struct Metric {
     pub name: &'static str,
     /// The title in reports.
     pub title: &'static str,
-    /// The unit.
     pub unit: Unit,
-    /// The side.
     pub side: Side,
     /// The vantage point, for example `the client's own clock` or `the kernel's account of the process`.
     pub vantage: &'static str,

@@ -61,7 +61,6 @@ pub enum Blame {
     ControlPlane,
     /// The lab: its network, its hosts.
     Lab,
-    /// An observer.
     Observer,
     /// wirelab itself, or its machine.
     Runner,

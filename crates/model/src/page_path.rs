@@ -21,7 +21,6 @@ impl PagePath {
         self.0
     }
 
-    /// The path as a [`Path`].
     #[must_use]
     pub fn path(self) -> &'static Path {
         Path::new(self.0)

@@ -12,7 +12,7 @@ use crate::units::Share;
 /// The sizes of planted effects, as shares of the baseline's response time.
 pub const SIZES: [Share; 3] = [Share(0.03), Share(0.05), Share(0.10)];
 
-/// What a run plants, decided when it is created.
+/// The planted effects of a run, decided when it is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Planting {

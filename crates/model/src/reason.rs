@@ -362,10 +362,10 @@ pub struct LabFailure {
     pub fault: LabFault,
     /// The attempt, or what is wrong.
     pub attempt: String,
-    /// What went wrong.
+    /// The cause, in the words of the library or the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What the user can do.
+    /// The remedy for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
@@ -384,12 +384,10 @@ impl fmt::Display for LabFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
 pub enum Party {
-    /// A server.
     Server {
         /// Name of the endpoint.
         name: String,
     },
-    /// A client.
     Client {
         /// Name of the endpoint.
         name: String,
@@ -397,17 +395,14 @@ pub enum Party {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
     },
-    /// The sidecar of a server.
     ServerSidecar {
         /// Name of the endpoint.
         name: String,
     },
-    /// The sidecar of the clients.
     ClientSidecar {
         /// Name of the endpoint.
         name: String,
     },
-    /// The control plane.
     ControlPlane {
         /// Name of the endpoint.
         name: String,
@@ -431,7 +426,6 @@ impl fmt::Display for Party {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attempt {
-    /// Starting.
     Starting,
     /// Check request and warm-up.
     WarmingUp,
@@ -445,7 +439,6 @@ pub enum Attempt {
     ReadingServers,
     /// Closing connections and writing results.
     Finishing,
-    /// Stopping.
     Stopping,
     /// Exit after `done`.
     Ending,

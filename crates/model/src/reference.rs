@@ -40,10 +40,7 @@ pub enum NotReferenced {
     SwitchedOff,
     /// The null server does not support the protocol.
     #[error("the null server does not support `{protocol}`")]
-    Protocol {
-        /// The protocol.
-        protocol: Protocol,
-    },
+    Protocol { protocol: Protocol },
     /// The lab or this wirelab cannot start the null server.
     #[error("the null server is not available in this lab")]
     NoNullServer,

@@ -45,7 +45,7 @@ pub struct WrittenRequest {
     /// A file with values: CSV with names in the first row, or JSON lines. Requests take its rows in turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
-    /// What each response must be. Default: a status below 300, or 304.
+    /// The expected response. Default: a status below 300, or 304.
     #[serde(skip_serializing_if = "Expectation::is_empty")]
     pub expect: Expectation,
 }

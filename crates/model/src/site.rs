@@ -15,7 +15,6 @@ pub struct Site {
     pub url: String,
     /// The host: a name, or an address.
     pub host: String,
-    /// The port.
     pub port: u16,
     /// Path and query.
     pub path: String,

@@ -37,7 +37,8 @@ pub struct Study {
     /// Seed of the order of trials and of every random choice in them. Default: 1.
     #[serde(default = "one")]
     pub seed: u64,
-    /// The lab: `loopback`, `netns`, `kubernetes`, `internet` or `fake`. `--lab` overrides it. Default: `loopback`.
+    /// The lab: `loopback`, `netns`, `hosts`, `kubernetes`, `internet` or `fake`. `--lab` overrides it. Default:
+    /// `loopback`.
     #[serde(default = "loopback")]
     pub lab: String,
     /// Names of the observers, in addition to the client's own records. Default: every observer that needs no

@@ -129,7 +129,6 @@ pub struct Life {
 /// An action with its consequences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimelineStep {
-    /// Its name.
     pub name: String,
     /// Due time, in nanoseconds of the measured window.
     pub at_ns: u64,
@@ -213,7 +212,6 @@ pub struct TimelineRecord {
     pub actions: Vec<ActionRecord>,
     /// The clients that sent requests.
     pub clients: Vec<ClientRecord>,
-    /// The servers.
     pub servers: Vec<ServerRecord>,
     /// Repeated readings of each server's count of answered requests since its start.
     pub answered: Vec<Answered>,
@@ -225,7 +223,6 @@ pub struct TimelineRecord {
 /// An executed action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
-    /// Its name.
     pub name: String,
     /// Due time.
     pub due_ns: u64,

@@ -46,7 +46,6 @@ pub enum Warning {
     Drift {
         /// The cell's label.
         cell: String,
-        /// The metric.
         metric: String,
         /// Change from first to last trial, as a share of the median.
         change: f64,
@@ -71,7 +70,6 @@ pub enum Warning {
     },
     /// Values of a table resemble the values in the rows before them.
     RowsDepend {
-        /// The metric.
         metric: String,
         /// Rank correlation of consecutive values of a cell.
         correlation: f64,
@@ -105,7 +103,6 @@ pub enum Warning {
     },
     /// Cells are omitted because the lab cannot provide their placement or network.
     NoPlace {
-        /// The lab.
         lab: String,
         /// The cells by level (`factor=level`), or all of them if no single level is the reason.
         cells: Vec<String>,
@@ -170,7 +167,6 @@ pub enum Warning {
         cell: String,
         /// The setting `cpus`.
         cpus: String,
-        /// The lab.
         lab: String,
     },
     /// The two sides have different processors, but of one core.
@@ -424,7 +420,6 @@ impl Warning {
         }
     }
 
-    /// The remedy.
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {

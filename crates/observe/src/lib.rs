@@ -58,7 +58,7 @@ pub trait Observer: Send {
     /// Called after both processes have ended, with the kernel's resource usage of each.
     fn reaped(&mut self, _reaped: &Reaped) {}
 
-    /// What the kernel saw of the client's requests, after [`Observer::end`]; `None` if the observer did not see them.
+    /// The client's requests as the kernel saw them, after [`Observer::end`]; `None` if the observer did not see them.
     fn exchanges(&self) -> Option<&Exchanges> {
         None
     }
@@ -73,9 +73,9 @@ pub trait Observer: Send {
 pub struct About {
     /// The name in study files.
     pub name: &'static str,
-    /// What the observer measures, in one sentence.
+    /// The measured quantities, in one sentence.
     pub summary: &'static str,
-    /// What the observer costs the trial, in one sentence.
+    /// The cost for the trial, in one sentence.
     pub cost: &'static str,
     /// The privilege or kernel feature that the observer needs; `None`: nothing.
     pub needs: Option<&'static str>,

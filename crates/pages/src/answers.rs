@@ -13,11 +13,9 @@ pub const TIMING: (&str, &str) = ("timing-allow-origin", "*");
 pub struct Response {
     /// Path with the query.
     pub path: String,
-    /// The status.
     pub status: u16,
     /// Header fields except `content-length`.
     pub fields: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 

@@ -24,7 +24,7 @@ pub struct Archive {
     /// Responses by host.
     pub answers: Vec<Vec<Response>>,
     /// Omitted entries: count by reason.
-    pub left_out: IndexMap<Omission, u32>,
+    pub omitted: IndexMap<Omission, u32>,
 }
 
 #[derive(Deserialize)]
@@ -119,15 +119,13 @@ pub enum ArchiveError {
     /// None of its entries is a document.
     NoDocument,
     /// The response of the document cannot be replayed.
-    DocumentLeftOut {
-        /// Its URL.
+    DocumentOmitted {
         url: Url,
         /// Why.
         what: Omission,
     },
     /// The first entry that is not a redirect is not a document.
     NotADocument {
-        /// Its URL.
         url: Url,
         /// The status of its response.
         status: u16,
@@ -147,7 +145,7 @@ impl fmt::Display for ArchiveError {
             Self::NoDocument => {
                 f.write_str("no entry of the archive is a document: every entry is a redirect, or not a GET")
             }
-            Self::DocumentLeftOut { url, what } => write!(f, "its document, {url}, is {what}. {SAVE}"),
+            Self::DocumentOmitted { url, what } => write!(f, "its document, {url}, is {what}. {SAVE}"),
             Self::NotADocument { url, status, kind } => {
                 write!(f, "the first entry that is not a redirect, {url}, is not a document: status {status}, `{kind}`")
             }
@@ -176,7 +174,7 @@ impl Archive {
             return Err(ArchiveError::NoRequests);
         }
         let mut archive =
-            Self { hosts: Vec::new(), document: String::new(), answers: Vec::new(), left_out: IndexMap::new() };
+            Self { hosts: Vec::new(), document: String::new(), answers: Vec::new(), omitted: IndexMap::new() };
         for (entry, url) in sent {
             let replayable = replayable(entry, &url);
             if archive.document.is_empty() && is_page(entry) {
@@ -185,7 +183,7 @@ impl Archive {
             }
             match replayable {
                 Ok((host, content)) => archive.add(host, content),
-                Err(what) => *archive.left_out.entry(what).or_default() += 1,
+                Err(what) => *archive.omitted.entry(what).or_default() += 1,
             }
         }
         if archive.document.is_empty() {
@@ -222,7 +220,7 @@ impl Archive {
     /// The warning about omitted entries, if any.
     #[must_use]
     pub fn warning(&self, path: PagePath) -> Option<Warning> {
-        let what: Vec<_> = self.left_out.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let what: Vec<_> = self.omitted.iter().map(|(what, count)| format!("{count} {what}")).collect();
         (!what.is_empty()).then(|| Warning::ArchiveInPart { page: path.as_str().to_owned(), what })
     }
 }
@@ -240,7 +238,7 @@ fn document(
 ) -> Result<(String, String), ArchiveError> {
     let (host, content) = match replayable {
         Ok(replayable) => replayable,
-        Err(what) => return Err(ArchiveError::DocumentLeftOut { url: url.clone(), what: *what }),
+        Err(what) => return Err(ArchiveError::DocumentOmitted { url: url.clone(), what: *what }),
     };
     let kind = kind(entry);
     match kind.split(';').next().unwrap_or_default().trim() {
@@ -374,17 +372,17 @@ mod tests {
             ("timing-allow-origin", "*"),
         ];
         assert_eq!(fields, expected);
-        assert!(archive.left_out.is_empty());
+        assert!(archive.omitted.is_empty());
     }
 
     #[test]
     fn omitted_entries_are_counted_by_reason() {
         let url = |url: &str| entry("GET", url, 200, "image/png", json!({ "text": "" }));
         let status = |status| entry("GET", "https://www.shop.test/x", status, "image/png", json!({ "size": 3 }));
-        let left_out = |other: Value| {
+        let omitted = |other: Value| {
             let archive = of(vec![document(), other]).unwrap();
             assert_eq!(archive.hosts, ["www.shop.test"]);
-            archive.left_out.into_iter().collect::<Vec<_>>()
+            archive.omitted.into_iter().collect::<Vec<_>>()
         };
         for (other, what) in [
             (entry("POST", "https://www.shop.test/", 200, "", json!({})), Omission::NotGet),
@@ -402,9 +400,9 @@ mod tests {
                 Omission::NotBase64,
             ),
         ] {
-            assert_eq!(left_out(other), [(what, 1)]);
+            assert_eq!(omitted(other), [(what, 1)]);
         }
-        assert!(left_out(url("data:image/png;base64,AA==")).is_empty(), "it never left the browser");
+        assert!(omitted(url("data:image/png;base64,AA==")).is_empty(), "it never left the browser");
     }
 
     #[test]

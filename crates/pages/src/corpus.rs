@@ -20,7 +20,6 @@ pub enum FileKind {
     Document,
     /// A style sheet.
     Style,
-    /// A script.
     Script,
     /// A font in WOFF 2.0.
     Font,
@@ -28,12 +27,10 @@ pub enum FileKind {
     Image,
 }
 
-/// A file of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageFile {
     /// Name within the folder of the page.
     pub name: String,
-    /// What it is.
     pub kind: FileKind,
     /// Size in bytes.
     pub size: u64,

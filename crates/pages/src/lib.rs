@@ -1,4 +1,4 @@
-//! What browsers load: generated pages of known sizes, and pages from archives. A generated page has documents, style
+//! Pages for browsers: generated ones of known sizes, and pages from archives. A generated page has documents, style
 //! sheets, scripts, fonts and pictures of exactly the sizes in the [`corpus`].
 //!
 //! The crate is pure: it returns contents, and `run` writes them for the servers.

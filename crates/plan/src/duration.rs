@@ -16,7 +16,6 @@ pub const ASSUMED: Span = Span::from_millis(500);
 /// A successful trial of an earlier run in the same lab.
 #[derive(Debug, Clone)]
 pub struct EarlierTrial {
-    /// Its job.
     pub job: Job,
     /// Duration of the whole trial in nanoseconds.
     pub took_ns: u64,

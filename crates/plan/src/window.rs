@@ -12,7 +12,6 @@ const PERCENTILES: [(&str, u64); 3] = [("_p999", 1000), ("_p99", 100), ("_p90", 
 /// A percentile that some cells cannot measure, because their windows hold too few requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortWindow {
-    /// The metric.
     pub metric: String,
     /// Requests that it needs in each trial.
     pub needed: u64,

@@ -19,7 +19,7 @@ pub use terminal::between_terminal;
 /// The version of the form of the JSON. It grows if a key is removed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
-/// What no test can tell about two runs.
+/// The caveat of every comparison of two runs, which no test removes.
 const CAVEAT: &str = "The runs were not interleaved: a change of the machine between them looks like a change of the \
                       server. To be sure, measure both in one run, with `wirelab ab` or as two levels of a factor.";
 
@@ -28,7 +28,6 @@ const CAVEAT: &str = "The runs were not interleaved: a change of the machine bet
 pub struct Sides<'a> {
     /// The names of the run folders.
     pub names: [&'a str; 2],
-    /// The manifests.
     pub manifests: [&'a Manifest; 2],
     /// Whether each run has reached its planned end.
     pub ended: [bool; 2],

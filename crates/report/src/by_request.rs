@@ -9,9 +9,7 @@ use crate::numbers::{quantity, thousands};
 /// The results of a request in a cell, over all its successful trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OfRequest {
-    /// Its name.
     pub name: String,
-    /// Its weight.
     pub weight: u32,
     /// Requests that succeeded.
     pub requests: u64,

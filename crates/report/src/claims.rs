@@ -8,7 +8,6 @@ use crate::Input;
 use crate::numbers::{quantity, significant};
 use crate::words::{self, phrase};
 
-/// An effect in words.
 pub(crate) struct EffectWords {
     /// The common levels; empty if there are none.
     pub at: String,

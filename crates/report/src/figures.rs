@@ -119,7 +119,7 @@ fn plots(input: &Input, figure: &Figure) -> Vec<Plot> {
         Row {
             // The label shows that the box covers fewer cells than its neighbours.
             label: if partly { format!("{label} ({have} of {})", cells.len()) } else { label },
-            requests: together(input, &cells),
+            requests: pooled(input, &cells),
             total: cells.iter().map(|cell| Some(input.estimate(*cell, "total_time")?.median)).sum(),
         }
     };
@@ -138,7 +138,7 @@ fn title(figure: &Figure, cell: &Cell) -> String {
 }
 
 /// The requests of all these cells as one distribution; cells without requests are skipped.
-fn together(input: &Input, cells: &[usize]) -> Result<Boxed, NoRequests> {
+fn pooled(input: &Input, cells: &[usize]) -> Result<Boxed, NoRequests> {
     let mut counts = BTreeMap::<u64, u64>::new();
     let mut missing = None;
     for cell in cells {

@@ -23,7 +23,6 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct History<'a> {
     /// The study of the runs.
     pub study: &'a str,
-    /// The metric.
     pub metric: &'a Metric,
     /// The runs in the order of time.
     pub runs: &'a [HistoryRun],
@@ -31,7 +30,6 @@ pub struct History<'a> {
     pub series: &'a [Series],
 }
 
-/// A run in a history.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryRun {
     /// The name of its folder.
@@ -45,7 +43,6 @@ pub struct HistoryRun {
 /// A cell over runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// Its label.
     pub label: String,
     /// Its value in each run; `None` if the run lacks the cell or the value.
     pub levels: Vec<Option<Level>>,
@@ -61,7 +58,7 @@ impl Series {
         self.changes.iter().find(|point| point.at == run)
     }
 
-    /// What differs at a run: facts of the machine and settings.
+    /// The differences from the run before: facts of the machine, and settings.
     fn differs<'a>(&'a self, run: usize, facts: &'a HistoryRun) -> impl Iterator<Item = &'a str> {
         facts.changed.iter().chain(&self.changed[run]).map(String::as_str)
     }

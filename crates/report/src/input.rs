@@ -26,7 +26,7 @@ pub struct Input<'a> {
     pub links: &'a [LinkCheck],
     /// The reason why the run stopped; `None` while it can continue, or after it was killed.
     pub stopped: Option<StopReason>,
-    /// What the checksums of the run folder show; `None` for a table.
+    /// The result of checking the run folder's checksums; `None` for a table.
     pub integrity: Option<&'a Integrity>,
     /// The statistics of the trials.
     pub analysis: &'a Analysis,

@@ -34,7 +34,6 @@ pub(crate) struct Group {
 pub(crate) struct Row {
     /// The number of the cell.
     pub cell: usize,
-    /// Its series.
     pub series: usize,
     /// Whether the cell is the second half of an A/A pair.
     pub twin: bool,

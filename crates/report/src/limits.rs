@@ -6,7 +6,6 @@ use wirelab_stats::client_share::{METRIC, Share, Shares, WhyNot};
 use crate::Input;
 use crate::numbers::{NBSP, quantity, significant};
 
-/// The heading.
 pub(crate) const HEADING: &str = "Whose limit";
 
 /// The columns of the rows.
@@ -14,11 +13,11 @@ pub(crate) const HEADER: [&str; 5] = ["cell", "null reference", "client", "serve
 
 /// The shares of a run.
 pub(crate) struct Section {
-    /// What the shares are.
+    /// A sentence that defines the shares.
     pub lead: String,
     /// A row for each cell with a share.
     pub rows: Vec<[String; 5]>,
-    /// What is not measured, and withheld verdicts; one sentence each.
+    /// Missing values and withheld verdicts, one sentence each.
     pub notes: Vec<String>,
 }
 

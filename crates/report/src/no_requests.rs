@@ -5,7 +5,6 @@ use std::fmt;
 /// Why a cell has no response times of single requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoRequests {
-    /// Its client is a browser.
     BrowserClient,
     /// The results are a table of external measurements.
     Table,

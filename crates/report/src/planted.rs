@@ -5,7 +5,6 @@ use wirelab_stats::planted::{Detection, Planted, PlantedEffect, PlantedEffects};
 use crate::Input;
 use crate::numbers::{NBSP, change, change_with, share};
 
-/// The heading.
 pub(crate) const HEADING: &str = "Planted effects";
 
 /// The columns of the rows.
@@ -13,7 +12,7 @@ pub(crate) const HEADER: [&str; 6] = ["metric", "planted", "true", "found, with 
 
 /// The planted effects of a run.
 pub(crate) struct Section {
-    /// What was planted, or why nothing was.
+    /// A sentence on the planted effects, or on the reason for none.
     pub lead: String,
     /// A row for each metric and size.
     pub rows: Vec<[String; 6]>,

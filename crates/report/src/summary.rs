@@ -33,7 +33,7 @@ pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
     sentences
 }
 
-/// What a report before the planned end says, and what it withholds.
+/// The sentence of a report before the planned end, with the withheld verdicts.
 fn not_ended(input: &Input) -> Option<Sentence> {
     (input.analysis.moment == Moment::Underway).then(|| Sentence {
         tone: Tone::Unknown,

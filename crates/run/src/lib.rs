@@ -2,25 +2,8 @@
 //!
 //! # The run folder
 //!
-//! A run is a folder, and a report is a pure function of it. The folder is a public format; `docs/results.md`
-//! describes it for users of other tools.
-//!
-//! | path | content |
-//! |---|---|
-//! | `manifest.json` | everything known before the first trial ([`Manifest`](wirelab_model::manifest::Manifest));
-//! written last when a run is made, so a folder without it is no run |
-//! | `journal.jsonl` | one [`Entry`](wirelab_model::journal::Entry) per line, appended and synced before the next trial
-//! starts |
-//! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`store::parquet`]) |
-//! | `samples/trial-NNNNNN.json` | its histograms, where the cell records histograms |
-//! | `samples/trial-NNNNNN.jsonl` | its loads, where a browser loads a page: one
-//! [`PageLoad`](wirelab_model::page::PageLoad) per line |
-//! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any; each line
-//! begins with its time |
-//! | `log.jsonl` | the log of wirelab itself, written by the program that executes the run |
-//! | `logs/trial-NNNNNN-client-results.jsonl` | what the client of a failed trial wrote, if it did |
-//! | `lock` | locked (`flock`) while a process works on the run |
-//! | `work/` | specs, certificates, documents; made by each session, removed at its end |
+//! A run is a folder, and a report is a pure function of it. The folder is a public format: `docs/results.md` lists its
+//! files. The manifest is written last when a run is made, so a folder without it is no run.
 //!
 //! # Effects of a kill
 //!

@@ -1,4 +1,4 @@
-//! What the pages show.
+//! The data of the pages.
 
 use std::fmt;
 
@@ -46,7 +46,6 @@ pub struct Entry {
     pub title: String,
     /// The time of its creation, RFC 3339.
     pub created: String,
-    /// The lab.
     pub lab: String,
     /// The processor of the machine.
     pub machine: String,

@@ -17,7 +17,7 @@ const REPORT_POLICY: &str = "frame-ancestors 'self'";
 /// The number of runs on a page of the list.
 const PER_PAGE: usize = 100;
 
-/// What the user asked of the list.
+/// The user's filter and order of the list.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 pub(crate) struct Wanted {
     /// Words that name, study, title, lab, machine or state contain.

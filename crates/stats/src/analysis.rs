@@ -61,7 +61,7 @@ pub struct Analysis {
     pub pairs: Vec<PairTable>,
     /// One per claim of the study.
     pub claims: Vec<ClaimResult>,
-    /// What the run found of its planted effects; absent for a table, and before they are analysed
+    /// The planted effects and their estimates; absent for a table, and before they are analysed
     /// ([`planted`](crate::planted::planted())).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planted: Option<Planted>,
@@ -286,9 +286,7 @@ pub struct PairTable {
 pub struct Pair {
     /// The number of the cell.
     pub cell: usize,
-    /// The client.
     pub client: String,
-    /// The server.
     pub server: String,
     /// The median that all other pairs predict: an effect of the client times an effect of the server. `None` if the
     /// pair has no value, or the others do not determine a prediction.
@@ -307,7 +305,6 @@ pub struct Pair {
     pub verdict: Verdict,
 }
 
-/// The result of a requirement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequirementResult {
     /// The requirement.
@@ -374,7 +371,6 @@ pub struct Requiring {
     pub verdict: RequirementVerdict,
 }
 
-/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
     /// The claim's identifier.
@@ -395,7 +391,6 @@ pub struct ClaimResult {
 /// The levels of a claim, each judged by all tests of the claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cases {
-    /// The factor.
     pub factor: String,
     /// The number of levels for which the tests must hold, as a quantifier.
     pub needs: Needs,
@@ -414,7 +409,6 @@ pub struct Cases {
 /// One level of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// The level.
     pub level: String,
     /// Whether all tests hold for it.
     pub verdict: ClaimVerdict,
@@ -431,7 +425,6 @@ pub enum ClaimVerdict {
     DoesNotHold,
     /// Inconclusive: an interval contains its bound, or the plan lacks a part of what the claim is about.
     CannotTell,
-    /// Not tested.
     NotTested,
 }
 

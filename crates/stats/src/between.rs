@@ -20,7 +20,7 @@ use crate::compare::{ALPHA, MIN_BLOCKS, PairedEffect, Rule, needed};
 use crate::failures::{FAILURE_MARGIN, failure_share, is_bounded, is_bounded_interval};
 use crate::holm::holm;
 use crate::quantile;
-use crate::requirements::together;
+use crate::requirements::joint_verdict;
 use crate::trials::Trials;
 
 pub use matching::{Pair, pairs};
@@ -28,13 +28,12 @@ pub use matching::{Pair, pairs};
 /// A run to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct OfRun<'a> {
-    /// Its plan.
     pub plan: &'a Plan,
     /// Its trials, in the order of the journal.
     pub records: &'a [TrialRecord],
 }
 
-/// What to compare.
+/// The wanted comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The metrics, by name.
@@ -231,7 +230,7 @@ impl Data<'_> {
         let result = |(that, evidence): (&Statement, Vec<Evidence>)| {
             let judge = |one: Evidence| one.judge(corrected.next().unwrap_or(1.0));
             let tests: Vec<Requiring> = evidence.into_iter().map(judge).collect();
-            RequiredChange { that: that.clone(), verdict: together(&tests), tests }
+            RequiredChange { that: that.clone(), verdict: joint_verdict(&tests), tests }
         };
         wanted.require.iter().zip(evidence).map(result).collect()
     }
@@ -280,7 +279,7 @@ impl Data<'_> {
     }
 }
 
-/// What the trials of a pair say about a requirement.
+/// The evidence of a pair's trials on a requirement.
 struct Evidence {
     /// With uncorrected P values.
     shown: Requiring,

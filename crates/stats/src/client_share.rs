@@ -59,7 +59,6 @@ pub struct Shares {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// Measured.
     Measured {
         /// The share; above 1 if the null server is slower than the server of the cell.
         share: f64,

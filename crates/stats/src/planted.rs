@@ -1,4 +1,4 @@
-//! What a run finds of its planted effects: differences of known size.
+//! The planted effects of a run, which are differences of known size, and their estimates.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::quantile;
 /// Metrics that grow by the planted work: the server works before each response, and keeps its processor meanwhile.
 pub const METRICS: [&str; 2] = ["response_median", "cpu_server_per_request"];
 
-/// What a run found of its planted effects.
+/// The planted effects of a run and their estimates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Planted {

@@ -41,7 +41,7 @@ pub fn requirements(
         let tests: Vec<Requiring> = tests.into_iter().map(judge).collect();
         RequirementResult {
             that: requirement.that.clone(),
-            verdict: together(&tests),
+            verdict: joint_verdict(&tests),
             tests,
             inconclusive: requirement.inconclusive,
         }
@@ -50,7 +50,7 @@ pub fn requirements(
 }
 
 /// Not met if one test says so, met if all do.
-pub(crate) fn together(tests: &[Requiring]) -> RequirementVerdict {
+pub(crate) fn joint_verdict(tests: &[Requiring]) -> RequirementVerdict {
     let is_unclear = |verdict: &RequirementVerdict| matches!(verdict, RequirementVerdict::CannotTell { .. });
     let mut verdicts = tests.iter().map(|test| test.verdict);
     if verdicts.clone().any(|verdict| verdict == RequirementVerdict::NotMet) {
@@ -63,7 +63,7 @@ pub(crate) fn together(tests: &[Requiring]) -> RequirementVerdict {
     }
 }
 
-/// What the trials of a cell say about a requirement.
+/// The evidence of a cell's trials on a requirement.
 struct Evidence {
     shown: Requiring,
     /// P value of the hypothesis that the requirement is violated.

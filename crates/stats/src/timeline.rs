@@ -13,7 +13,7 @@ use crate::summary::too_few;
 const SAMPLES: &str = "the clients' own records, on one clock";
 const SERVERS: &str = "the servers' own counts, read every 100 ms";
 
-/// What the metrics of a window are computed from.
+/// Computes a metric from the facts of a window.
 type Compute = fn(&Seen) -> Value;
 
 /// The metrics of every window, their names without the window.

@@ -10,7 +10,6 @@ use crate::quantile;
 /// Up to this many values without ties the P value is exact; otherwise a normal approximation.
 const EXACT_UP_TO: usize = 50;
 
-/// A trend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
     /// Kendall's S: pairs that rise minus pairs that fall.

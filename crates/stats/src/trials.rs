@@ -137,7 +137,7 @@ impl<'a> Trials<'a> {
         records.filter_map(|(block, record)| Some((*block, rank(record)?))).collect()
     }
 
-    /// What the trials of a cell show of a metric, by block: the value, or `None` for a trial that failed through the
+    /// The observations of a metric in a cell, by block: the value, or `None` for a trial that failed through the
     /// cell or whose value is infinite. `None` if the cell has no such trial, or a completed one lacks the value.
     pub fn observed(&self, cell: usize, metric: &str) -> Option<BTreeMap<u32, Option<f64>>> {
         let observe = |record: &TrialRecord| match record.outcome {

@@ -14,7 +14,6 @@ pub struct Case {
     pub name: String,
     /// The role under test.
     pub role: Option<Role>,
-    /// The protocol.
     pub protocol: Option<Protocol>,
     /// The feature that requests use.
     pub feature: Option<Feature>,

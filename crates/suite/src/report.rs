@@ -20,7 +20,6 @@ pub struct CaseResult {
     /// The feature of the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
-    /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
 }

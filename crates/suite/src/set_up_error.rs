@@ -1,4 +1,4 @@
-//! What the suite needs and could not make.
+//! Failures to make what the suite needs.
 
 use std::error::Error;
 use std::fmt;

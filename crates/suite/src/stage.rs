@@ -36,7 +36,6 @@ pub struct Stage {
 pub struct Party {
     /// Command and environment.
     pub endpoint: Endpoint,
-    /// Its description.
     pub description: Description,
 }
 

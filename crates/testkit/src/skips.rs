@@ -20,7 +20,6 @@ pub enum Skip {
     MissingProgram {
         /// Its name.
         program: String,
-        /// The remedy.
         remedy: String,
     },
     /// The kernel does not allow this user to create network namespaces.

@@ -167,7 +167,7 @@ impl SshHosts {
         ip(&format!("link set v{number} {}", if is_up { "up" } else { "down" }));
     }
 
-    /// What a host has of wirelab: files for temporary files, and processes.
+    /// The traces of wirelab on a host: temporary files and processes.
     pub fn remains(&self, number: usize) -> Vec<String> {
         let process = self.hosts[number].process.as_ref().expect("the host is on");
         let script = "ls -d /tmp/* 2>/dev/null; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done | grep -v grep | grep wirelab";

@@ -5,8 +5,8 @@ use std::time::Duration;
 use boring::ssl::SslRef;
 use quiche::{BufFactory, Connection};
 use serde_json::json;
-use wirelab_endpoint::program::{Configured, Failure, Reading};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Configured, Failure, Reading};
 
 /// Notes the negotiated values of a client's connection to `server`, and checks that the application protocol is
 /// `alpn`.

@@ -1,8 +1,8 @@
 //! Failures of a connection of quiche, in the classes of the contract.
 
 use quiche::{BufFactory, Connection, ConnectionError};
-use wirelab_endpoint::program::{Failure, kind_of_code};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Failure, kind_of_code};
 
 /// Why a connection cannot carry requests any more; absent while it can.
 pub fn of_connection<F: BufFactory>(attempt: &str, connection: &Connection<F>) -> Option<Failure> {

@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use boring::ssl::{SslContextBuilder, SslFiletype, SslMethod, SslOptions};
-use wirelab_endpoint::program::Refusal;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientTls, ServerTls};
+use wirelab_endpoint::program::Refusal;
 
 /// The one group of every endpoint of wirelab, so that compared cells do not differ in it.
 const GROUP: &str = "X25519";

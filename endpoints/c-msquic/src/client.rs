@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use rustls_pki_types::ServerName;
 use serde_json::json;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Resumption};
 use wirelab_endpoint::program::{
     ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, Tickets, client_idle,
     done_code, given_up_code, ticket_timeout,
 };
-use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::sample::Handshake;
-use wirelab_contract::spec::{ClientSpec, Resumption};
 
 use crate::connection::{Connection, Line, Target, Wishes};
 use crate::failure::Broken;

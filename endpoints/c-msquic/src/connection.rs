@@ -74,7 +74,6 @@ unsafe impl Sync for Connection {}
 
 /// A connection, and the streams that its peer opens.
 pub struct Line {
-    /// The connection.
     pub connection: Arc<Connection>,
     /// In both directions.
     pub both: mpsc::UnboundedReceiver<Stream>,

@@ -4,8 +4,8 @@ use std::fmt;
 
 use h3::quic::{ConnectionErrorIncoming, StreamErrorIncoming};
 use msquic::{Status, StatusCode};
-use wirelab_endpoint::program::{Failure, kind_of_code};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Failure, kind_of_code};
 
 /// Why a connection cannot be used any more.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use msquic::{Api, Registration, RegistrationConfig, Status};
 use wirelab_endpoint::program::Refusal;
 
 /// The time that the end of the process waits for MsQuic's threads to release closed objects.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// MsQuic's functions, by their names in C.
 pub fn functions() -> &'static QUIC_API_TABLE {
@@ -83,7 +83,7 @@ pub fn close() {
         ));
     }
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = CLOSED_ONE.wait_timeout_while(open, PATIENCE, |open| *open > 0);
+    let waited = CLOSED_ONE.wait_timeout_while(open, CLOSING_TIMEOUT, |open| *open > 0);
     let (open, _) = waited.unwrap_or_else(PoisonError::into_inner);
     if *open == 0 {
         // SAFETY: nothing of it is open, and `main` ends after this, so no code uses it again.

@@ -20,8 +20,8 @@ mod stream;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
 use wirelab_contract::protocol::Protocol;
+use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
 
 use crate::client::Dialer;
 

@@ -11,9 +11,9 @@ use msquic::{
     CredentialFlags, ServerResumptionLevel, Settings as Values,
 };
 use serde_json::json;
-use wirelab_endpoint::program::{ClientSpec, Configured, Refusal, ServerSpec, check_quic};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{Congestion, Transport};
+use wirelab_endpoint::program::{ClientSpec, Configured, Refusal, ServerSpec, check_quic};
 
 use crate::library::{Open, registration};
 

@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use boring::rand::rand_bytes;
 use quiche::ConnectionId;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Resumption};
 use wirelab_endpoint::program::{
     Accounts, Answer, Configured, Dial, Failure, Refusal, RequestProtocol, Servers, Sink, Tickets, client_idle,
     udp_socket,
 };
-use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::sample::Handshake;
-use wirelab_contract::spec::{ClientSpec, Resumption};
 use wirelab_quiche::record;
 
 use crate::link::{Handle, Link};

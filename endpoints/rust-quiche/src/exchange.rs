@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use wirelab_endpoint::program::{Answer, Failure};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Answer, Failure};
 
 /// A request in flight.
 #[derive(Debug, Default)]
@@ -55,7 +55,6 @@ impl Exchange {
         }
     }
 
-    /// It failed.
     pub fn fail(&mut self, failure: Failure) {
         self.settle(Err(failure));
     }

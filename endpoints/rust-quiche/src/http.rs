@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use quiche::h3::{Event, Header};
 use quiche::{Connection, h3};
-use wirelab_endpoint::program::{ClientSpec, Failure, Recipe, Refusal, piece_slice};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{ClientSpec, Failure, Recipe, Refusal, piece_slice};
 use wirelab_quiche::{number, request};
 
 use crate::exchange::Exchanges;

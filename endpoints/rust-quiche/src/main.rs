@@ -20,8 +20,8 @@ mod work;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{Multiplexed, Program, version};
 use wirelab_contract::protocol::Protocol;
+use wirelab_endpoint::program::{Multiplexed, Program, version};
 
 use crate::client::{Dialer, Requests};
 use crate::http::Http;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use quiche::Connection;
-use wirelab_endpoint::program::{ATTEMPT, Answer, ClientSpec, Failure, Header, Refusal, piece_slice};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{ATTEMPT, Answer, ClientSpec, Failure, Header, Refusal, piece_slice};
 
 use crate::exchange::Exchanges;
 use crate::speaker::{PIECE, Speaker};
@@ -14,7 +14,6 @@ pub struct Raw {
     next: u64,
 }
 
-/// A raw request.
 pub struct RawRequest {
     /// The header of the raw protocol.
     header: [u8; 24],

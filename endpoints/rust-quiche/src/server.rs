@@ -8,8 +8,8 @@ use std::time::Instant;
 use boring::rand::rand_bytes;
 use quiche::{ConnectionId, Type};
 use tokio::task::JoinSet;
-use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, Timer};
 use wirelab_contract::protocol::Protocol;
+use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, Timer};
 
 use crate::outbox::Sent;
 use crate::peer::Peer;

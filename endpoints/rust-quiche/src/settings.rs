@@ -9,10 +9,10 @@ use std::time::Duration;
 use boring::ssl::SslContextBuilder;
 use quiche::{Config, Connection};
 use serde_json::json;
-use wirelab_endpoint::program::{ClientSpec, Configured, Failure, Refusal, ServerSpec, check_quic};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{Congestion, Resumption, Transport};
+use wirelab_endpoint::program::{ClientSpec, Configured, Failure, Refusal, ServerSpec, check_quic};
 use wirelab_quiche::{
     SMALLEST, STREAMS, STREAMS_OF_ONE_DIRECTION, client_context, no_tls, open_key_log, server_context,
 };

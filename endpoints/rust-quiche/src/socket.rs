@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
-use wirelab_endpoint::program::{Configured, Refusal, udp_socket};
 use wirelab_contract::spec::Transport;
+use wirelab_endpoint::program::{Configured, Refusal, udp_socket};
 
 /// Bytes that one receipt may bring: with receive offload the kernel joins datagrams up to this size.
 const JOINED: usize = 65_536;

@@ -4,7 +4,6 @@ use quiche::{Connection, h3};
 
 /// A connection, and HTTP/3 on it where that is spoken.
 pub struct Wire<'a> {
-    /// The connection.
     pub connection: &'a mut Connection,
     /// HTTP/3.
     pub http: Option<&'a mut h3::Connection>,

@@ -17,14 +17,14 @@ use s2n_quic::stream::Error as StreamError;
 use s2n_quic::{Client, Connection, application};
 use serde_json::json;
 use tachyon_quic::{Connection as Adapter, OpenStreams};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Congestion, Resumption};
 use wirelab_endpoint::program::tls::client_with;
 use wirelab_endpoint::program::{
     ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, client_idle, done_code,
     udp_socket,
 };
-use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::sample::Handshake;
-use wirelab_contract::spec::{ClientSpec, Congestion, Resumption};
 
 use crate::events::{Gauge, Listener, Platform, Shared};
 use crate::settings::Settings;

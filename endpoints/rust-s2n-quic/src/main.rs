@@ -9,8 +9,8 @@ mod tls;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
 use wirelab_contract::protocol::Protocol;
+use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
 
 use crate::client::Dialer;
 

@@ -10,9 +10,9 @@ use s2n_quic::provider::tls::rustls::Server as Tls;
 use s2n_quic::{Connection, Server, application};
 use tachyon_quic::h3::error::Code;
 use tokio::sync::mpsc;
+use wirelab_contract::spec::Congestion;
 use wirelab_endpoint::program::tls::server_with;
 use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, answer, h3_connection};
-use wirelab_contract::spec::Congestion;
 
 use crate::events::{Gauge, Listener, Platform, Shared};
 use crate::settings::Settings;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use s2n_quic::provider::io::tokio::{Builder, Provider as Io};
 use s2n_quic::provider::limits::Limits;
 use serde_json::json;
-use wirelab_endpoint::program::{Configured, Refusal, check_quic, udp_socket};
 use wirelab_contract::spec::{Congestion, Transport};
+use wirelab_endpoint::program::{Configured, Refusal, check_quic, udp_socket};
 
 use crate::events::Platform;
 

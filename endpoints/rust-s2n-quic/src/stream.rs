@@ -4,8 +4,8 @@ use bytes::Bytes;
 use s2n_quic::application;
 use s2n_quic::connection::Error as ConnectionError;
 use s2n_quic::stream::{BidirectionalStream, Error as StreamError};
-use wirelab_endpoint::program::{Failure, RawStream, kind_of_code};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Failure, RawStream, kind_of_code};
 
 /// Error codes of the raw protocol: all is well; the request was not as announced.
 pub const DONE: application::Error = application::Error::UNKNOWN;

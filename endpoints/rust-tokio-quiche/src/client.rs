@@ -14,13 +14,13 @@ use tokio_quiche::http3::settings::Http3Settings;
 use tokio_quiche::quic::connect_with_config;
 use tokio_quiche::socket::Socket;
 use tokio_quiche::{ApplicationOverQuic, ClientH3Driver};
-use wirelab_endpoint::program::{
-    ATTEMPT, Account, Accounts, Configured, Dial, Failure, RawQuic, Refusal, Servers, Tickets, done_code, ticket_timeout,
-    udp_socket,
-};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::{ClientSpec, Resumption};
+use wirelab_endpoint::program::{
+    ATTEMPT, Account, Accounts, Configured, Dial, Failure, RawQuic, Refusal, Servers, Tickets, done_code,
+    ticket_timeout, udp_socket,
+};
 
 use crate::hooks::Trust;
 use crate::line::{Expects, Line};

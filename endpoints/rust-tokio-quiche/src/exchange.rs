@@ -13,8 +13,8 @@ use tokio_quiche::http3::driver::{
     InboundFrame, IncomingH3Headers, NewClientRequest, OutboundFrame, OutboundFrameSender, RequestSender,
     StreamShutdown,
 };
-use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Recipe, Refusal, RequestProtocol, Sink, piece};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Recipe, Refusal, RequestProtocol, Sink, piece};
 use wirelab_quiche::{number, request};
 
 use crate::client::{Dialer, Http, Link};

@@ -8,8 +8,8 @@ use boring::x509::store::X509Store;
 use tokio::sync::watch;
 use tokio_quiche::quic::ConnectionHook;
 use tokio_quiche::settings::TlsCertificatePaths;
-use wirelab_endpoint::program::Refusal;
 use wirelab_contract::spec::{ClientTls, ServerTls};
+use wirelab_endpoint::program::Refusal;
 use wirelab_quiche::{client_context, context, server_context};
 
 /// The trust of a client, read once.
@@ -67,7 +67,6 @@ impl ConnectionHook for ClientHook {
     }
 }
 
-/// The hook of a server.
 pub struct ServerHook(ServerTls);
 
 impl ServerHook {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio_quiche::quic::QuicheConnection;
-use wirelab_endpoint::program::{Configured, Failure, Meter, Reading};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::sample::Handshake;
+use wirelab_endpoint::program::{Configured, Failure, Meter, Reading};
 use wirelab_quiche::{of_connection, reading, record};
 
 /// The action that a failure names if no request was made.

@@ -14,8 +14,8 @@ mod watched;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{Multiplexed, Program, Raw, version};
 use wirelab_contract::protocol::Protocol;
+use wirelab_endpoint::program::{Multiplexed, Program, Raw, version};
 
 use crate::client::{Dialer, Http, OfStreams};
 use crate::exchange::Requests;

@@ -11,11 +11,11 @@ use tokio_quiche::ConnectionParams;
 use tokio_quiche::quic::ConnectionHook;
 use tokio_quiche::settings::{CertificateKind, Hooks, QuicSettings, TlsCertificatePaths};
 use tokio_quiche::socket::{SocketCapabilities, SocketCapabilitiesBuilder};
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{Congestion, Resumption, Transport};
 use wirelab_endpoint::program::{
     ClientSpec, Configured, Refusal, SERVER_IDLE, ServerSpec, check_quic, client_idle, udp_socket,
 };
-use wirelab_contract::protocol::Protocol;
-use wirelab_contract::spec::{Congestion, Resumption, Transport};
 use wirelab_quiche::{SMALLEST, STREAMS, STREAMS_OF_ONE_DIRECTION, no_tls, open_key_log};
 
 use crate::hooks::{ClientHook, ServerHook, Trust};

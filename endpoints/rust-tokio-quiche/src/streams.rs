@@ -30,7 +30,6 @@ const AHEAD: usize = 16;
 pub enum Command {
     /// Open it from this side; its reader listens here.
     Open {
-        /// The stream.
         stream: u64,
         /// Events of the other side.
         inward: UnboundedSender<Option<Bytes>>,
@@ -39,9 +38,7 @@ pub enum Command {
     },
     /// Send a piece.
     Send {
-        /// The stream.
         stream: u64,
-        /// The piece.
         piece: Bytes,
         /// Whether this side ends with it.
         is_last: bool,

@@ -39,7 +39,6 @@ use self::order::Order;
 /// Why a browser cannot be described.
 #[derive(Debug, Error)]
 pub enum Undescribed {
-    /// It is not installed.
     #[error(transparent)]
     NotInstalled(#[from] NotInstalled),
     /// It cannot be started.

@@ -236,7 +236,6 @@ impl Firefox {
 
 /// The state of a load in progress.
 struct Watch {
-    /// The tab.
     tab: String,
     /// The tab and its frames.
     contexts: HashSet<String>,

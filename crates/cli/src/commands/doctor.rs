@@ -93,7 +93,7 @@ fn missing(what: &'static str, seen: impl Into<String>, remedy: impl Into<String
     Finding { what, state: State::Missing, seen: seen.into(), remedy: remedy.into() }
 }
 
-/// A file of the kernel that tells nothing.
+/// A file of the kernel without a usable value.
 enum Unreadable {
     /// It cannot be read.
     File(String, io::Error),

@@ -97,7 +97,7 @@ const fn each(args: &ProbeArgs) -> u64 {
     (args.blocks as u64) * (args.requests as u64) + 1
 }
 
-/// What the probe sends at most.
+/// The largest number of requests of the probe, by host and protocol.
 fn sent(args: &ProbeArgs, target: &Target) -> BTreeMap<Aim, u64> {
     let aim = |protocol: &Protocol| Aim { host: target.host.clone(), what: What::Requests(*protocol) };
     args.protocols.iter().map(|protocol| (aim(protocol), each(args))).collect()
@@ -156,7 +156,7 @@ max = {blocks}
     Ok((study, plan))
 }
 
-/// What the server offers, asked before the measurement.
+/// The protocols that the server offers, asked before the measurement.
 #[derive(Debug, serde::Serialize)]
 struct Discovery {
     /// The protocol of the request: the first one that worked.

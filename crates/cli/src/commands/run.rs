@@ -69,7 +69,6 @@ pub fn start(study: Study, sets: &[String], args: &RunArgs) -> Result {
 
 /// A finished run.
 pub struct Measured {
-    /// Its folder.
     pub folder: PathBuf,
     /// Whether every trial of the first block failed.
     pub is_hopeless: bool,

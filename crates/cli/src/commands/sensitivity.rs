@@ -1,4 +1,4 @@
-//! What a run will be able to find, by the noise of an earlier one.
+//! The differences that a run will be able to find, from the noise of an earlier run.
 
 use std::fmt;
 

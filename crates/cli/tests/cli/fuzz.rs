@@ -1,4 +1,4 @@
-//! What users, endpoints and other tools write is read without a panic, whatever it is.
+//! Readers of foreign text (of users, endpoints and other tools) never panic.
 
 use std::fs;
 use std::path::Path;

@@ -58,7 +58,7 @@ pub(crate) struct Outcome {
 /// Gets the numbers of completed and of failed requests, and what each thread tells. Returns true to stop the client.
 type Look<'a> = dyn FnMut(u64, u64, &[Arc<Progress>]) -> bool + 'a;
 
-/// What watches a client.
+/// Functions that watch a client.
 pub(crate) struct Watch<'a> {
     /// Called ten times a second.
     pub look: Box<Look<'a>>,
@@ -152,7 +152,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// What each thread tells while it works.
+    /// The progress of each thread.
     pub fn progress(&self) -> &[Arc<Progress>] {
         &self.progress
     }

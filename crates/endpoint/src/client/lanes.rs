@@ -21,11 +21,8 @@ use crate::client::transport::{Answer, Connection, Failure, Sink, Transport};
 /// A period of requests: the warm-up or the measured window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period {
-    /// The phase.
     pub phase: Phase,
-    /// Its start.
     pub start: Instant,
-    /// Its limit.
     pub limit: Limit,
     /// The thread's share.
     pub share: Share,

@@ -41,9 +41,7 @@ pub(crate) struct Lane<C> {
 /// A connection in a lane.
 #[derive(Debug)]
 pub(crate) struct Held<C> {
-    /// The connection.
     pub connection: C,
-    /// Its number.
     pub number: u32,
 }
 

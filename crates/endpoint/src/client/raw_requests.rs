@@ -10,7 +10,6 @@ use crate::refusal::Refusal;
 
 /// A library whose streams carry raw requests.
 pub trait RawQuic: Dial {
-    /// A stream.
     type Stream: RawStream;
 
     /// Opens a stream; waits if the peer allows no further one at the time.

@@ -51,7 +51,6 @@ pub(crate) struct Dialer {
 
 /// An opened stream.
 pub(crate) struct Dialed {
-    /// The stream.
     pub stream: Stream,
     /// Time of the TCP connection; absent with Fast Open, which sends data earlier.
     pub connected: Option<Instant>,

@@ -49,7 +49,7 @@ pub(crate) struct ThreadState<T> {
     pub per_request: bool,
     /// Whether a connection carries several requests at once.
     pub multiplexes: bool,
-    /// What it sends, and what the responses must be.
+    /// The requests, and the expected responses.
     pub requests: Requests,
     /// Kind of a time-out: bare UDP has no retransmission, so a late response counts as lost.
     silence: ErrorKind,

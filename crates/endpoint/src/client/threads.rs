@@ -66,7 +66,6 @@ pub(crate) enum Message {
 /// The arguments of a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
-    /// The spec.
     pub spec: Arc<ClientSpec>,
     /// The transport's driver.
     pub driver: Driver,

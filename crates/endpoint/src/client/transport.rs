@@ -47,7 +47,6 @@ pub trait Transport: Sized + 'static {
 /// An opened connection.
 #[derive(Debug)]
 pub struct Opened<C> {
-    /// The connection.
     pub connection: C,
     /// Time of the transport's connection; absent for QUIC and UDP.
     pub connected: Option<Instant>,

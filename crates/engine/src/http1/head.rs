@@ -11,10 +11,9 @@ const LARGEST: usize = 256 * 1024;
 /// Largest number of fields.
 const FIELDS: usize = 128;
 
-/// What a head says about its response.
+/// The facts from a head about its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The status.
     pub status: u16,
     /// How the body ends.
     pub framing: Framing,

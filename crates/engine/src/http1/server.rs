@@ -49,7 +49,7 @@ enum Left {
     Chunks(Chunks),
 }
 
-/// What follows from a request head.
+/// The facts that follow from a request head.
 #[derive(Debug, Clone)]
 struct Known {
     framing: Framing,
@@ -198,7 +198,7 @@ impl Http1Server {
         Ok((used, ended))
     }
 
-    /// What follows from the head at the beginning of `bytes`, and its size; `None` if it is incomplete.
+    /// The facts from the head at the beginning of `bytes`, and its size; `None` if it is incomplete.
     fn parse(&self, bytes: &[u8]) -> Result<Option<(Known, usize)>, Failure> {
         let mut fields = [EMPTY_HEADER; FIELDS];
         let mut request = Request::new(&mut fields);

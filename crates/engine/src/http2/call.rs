@@ -183,7 +183,7 @@ pub(super) fn refusal(status: u32, reason: &[u8]) -> String {
     format!("the server answered with `grpc-status` {status}{name} instead of 0{reason}")
 }
 
-/// What arrived of the reply to a call.
+/// The part of a reply to a call that has arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reply {
     /// `grpc-status` of the last block of fields.

@@ -12,7 +12,7 @@ use crate::refusal::Failure;
 /// Size of the dynamic table, which is the default of HTTP/2.
 const TABLE: u32 = 4096;
 
-/// What an entry costs besides its name and value (RFC 7541, section 4.1).
+/// The size of an entry in addition to its name and value, in bytes (RFC 7541, section 4.1).
 const OVERHEAD: u32 = 32;
 
 /// Lengths of the names in the static table (RFC 7541, appendix A).
@@ -37,14 +37,12 @@ const CODING: usize = 57;
 const METHODS: [&[u8]; 2] = [b"GET", b"POST"];
 const PATHS: [&[u8]; 2] = [b"/", b"/index.html"];
 
-/// What frames a response or the body of a request.
+/// The fields that frame a response or the body of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Fields {
-    /// `:status`.
     pub status: Option<u16>,
     /// `content-length`.
     pub length: Option<u64>,
-    /// `grpc-status`.
     pub grpc_status: Option<u32>,
     /// Whether it has `grpc-message`, which is then in `message` of the decoder.
     pub has_message: bool,
@@ -54,7 +52,6 @@ pub(super) struct Fields {
     pub flaw: Option<Flaw>,
 }
 
-/// A field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Status(u16),

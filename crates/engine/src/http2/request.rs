@@ -30,7 +30,7 @@ const SCHEME_HTTPS: u8 = 0x87;
 /// are sent literally.
 #[derive(Debug)]
 pub struct Encoded {
-    /// What a connection begins with.
+    /// The first bytes of a connection.
     pub(super) preface: Vec<u8>,
     shared: [Part; 3],
     requests: Vec<One>,
@@ -61,7 +61,7 @@ struct Part {
 struct One {
     own: Part,
     payload: Payload,
-    /// What it calls by gRPC.
+    /// The call of gRPC that it makes.
     call: Option<Call>,
     is_head: bool,
 }
@@ -118,7 +118,7 @@ impl Encoded {
         &self.requests[number].payload
     }
 
-    /// What a request calls by gRPC.
+    /// The call of gRPC that a request makes.
     pub(super) fn call(&self, number: usize) -> Option<&Call> {
         self.requests[number].call.as_ref()
     }
@@ -160,17 +160,14 @@ impl Head {
         Ok(Self { pseudo, fields })
     }
 
-    /// The method.
     pub fn method(&self) -> &str {
         self.pseudo_field(METHOD)
     }
 
-    /// The path.
     pub fn path(&self) -> &str {
         self.pseudo_field(PATH)
     }
 
-    /// The authority.
     pub fn authority(&self) -> &str {
         self.pseudo_field(AUTHORITY)
     }

@@ -13,7 +13,7 @@ use crate::null::{Answer, Body, Content, Name, ServerMachine};
 use crate::payload::Payload;
 use crate::refusal::Failure;
 
-/// What a client sends first (section 3.4).
+/// The first bytes of a client (section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Concurrent requests of a connection; above that of any load, so that no request waits for it.

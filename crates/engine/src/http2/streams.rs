@@ -17,7 +17,7 @@ pub(super) struct Stream {
     /// Bytes of interim responses.
     pub interim: usize,
     pub bytes_in: u64,
-    /// What arrived of the reply to a call of gRPC.
+    /// The part of the reply to a call of gRPC that has arrived.
     pub reply: Reply,
     /// Body bytes of the request that were not prepared for sending.
     pub unsent: u64,

@@ -45,7 +45,7 @@ impl Server {
     }
 }
 
-/// What the machine sent, as frames: kind, flags, stream, payload. Without the preface.
+/// The frames that the machine sent, without the preface: kind, flags, stream, payload.
 pub(super) fn sent(machine: &mut Http2) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut bytes = Vec::new();
     while !machine.output().is_empty() {

@@ -1,6 +1,6 @@
 //! Which header fields a message of HTTP/2 or HTTP/3 may have (RFC 9113, section 8.2; RFC 9114, section 4.2).
 
-/// What is wrong with a message whose fields can be decoded.
+/// A flaw of a message whose fields can be decoded.
 pub(crate) type Flaw = &'static str;
 
 pub(crate) const TWICE: Flaw = "it has a pseudo-header field twice";
@@ -16,7 +16,7 @@ const VALUE: Flaw = "the value of a field has a character that values must not h
 /// Fields of HTTP/1.1 that other versions must not have.
 const OF_CONNECTION: [&[u8]; 5] = [b"connection", b"proxy-connection", b"keep-alive", b"transfer-encoding", b"upgrade"];
 
-/// What is wrong with the name of a field. A pseudo-header field is not looked at.
+/// The flaw of a field's name, if any. The names of pseudo-header fields are not checked.
 pub(crate) fn name(name: &[u8]) -> Option<Flaw> {
     if name.is_empty() || name.iter().any(|byte| matches!(byte, 0..=0x20 | b':' | b'A'..=b'Z' | 0x7f..)) {
         return Some(NAME);
@@ -24,7 +24,7 @@ pub(crate) fn name(name: &[u8]) -> Option<Flaw> {
     OF_CONNECTION.contains(&name).then_some(CONNECTION)
 }
 
-/// What is wrong with the value of a field.
+/// The flaw of a field's value, if any.
 pub(crate) fn value(value: &[u8]) -> Option<Flaw> {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_wrong = value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));

@@ -13,10 +13,9 @@ const ENTRIES: u64 = 99;
 /// The index of `content-length: 0`.
 const LENGTH: u64 = 4;
 
-/// What frames a response.
+/// The fields that frame a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// `:status`.
     pub status: Option<u16>,
     /// `content-length`.
     pub length: Option<u64>,

@@ -27,7 +27,7 @@ pub(super) mod kind {
     }
 }
 
-/// What bytes gave.
+/// The next part that the bytes have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     /// Nothing yet.

@@ -21,7 +21,6 @@ pub use request::Encoded;
 
 /// Error codes of HTTP/3 (RFC 9114, section 8.1).
 pub mod code {
-    /// No error.
     pub const NO_ERROR: u64 = 0x100;
     /// The peer broke the protocol.
     pub const GENERAL_PROTOCOL_ERROR: u32 = 0x101;
@@ -46,7 +45,7 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What the client sends on its control stream: the type of the stream, and settings without a value.
+/// The bytes of the client's control stream: the type of the stream, and settings without a value.
 pub const CONTROL: [u8; 3] = [0, 4, 0];
 
 /// Sets the capacity of QPACK's table to 0 (RFC 9204, section 4.3.1).

@@ -48,9 +48,8 @@ enum Kind {
     Idle,
 }
 
-/// What to do with the next pending request.
+/// The treatment of the next pending request.
 pub(super) enum Verdict {
-    /// Start it.
     Start(Pending),
     /// Its worker ended.
     Retired,

@@ -71,7 +71,6 @@ impl<L> Seat<L> {
     }
 }
 
-/// A lane.
 #[derive(Debug)]
 pub(super) struct Lane {
     /// The seat of its connection: `home`, or where the connection moved with its request.

@@ -11,7 +11,6 @@ use crate::accounts::{Account, Accounts};
 use crate::poller::Readiness;
 use crate::refusal::Failure;
 
-/// A connection.
 pub(super) struct Connection<M> {
     /// The first field, because fields drop in order: it reads the socket, which must be open.
     _account: Account,

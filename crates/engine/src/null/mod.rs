@@ -28,7 +28,7 @@ use crate::refusal::Failure;
 
 pub(crate) use outbox::Outbox;
 
-/// What the server answers. Asked once for each distinct request head of a connection.
+/// The answers of the server, computed once for each distinct request head of a connection.
 pub trait Content: Send + Sync + 'static {
     /// The answer to a request; `path` is without the query.
     fn answer(&self, method: &str, path: &str) -> Answer;
@@ -40,20 +40,16 @@ pub trait Content: Send + Sync + 'static {
 /// The answer to a request.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// A field besides `content-length`.
     pub field: Option<(Name, &'static str)>,
-    /// The body.
     pub body: Body,
 }
 
 /// The name of a field of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
-    /// `content-type`.
     ContentType,
-    /// `location`.
     Location,
 }
 

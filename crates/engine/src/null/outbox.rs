@@ -34,7 +34,7 @@ impl Outbox {
         self.body.is_some()
     }
 
-    /// What is next to send; empty if nothing is left.
+    /// The next bytes to send; empty if nothing is left.
     pub fn output(&self) -> &[u8] {
         match &self.body {
             Some((payload, at)) if self.bytes.is_empty() => payload.slice(*at, u64::MAX),

@@ -25,7 +25,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 const LISTENER: u64 = u64::MAX - 1;
 const STOPPED: u64 = u64::MAX - 2;
 
-/// What all threads share.
+/// State that all threads share.
 pub(super) struct Shared {
     pub listener: TcpListener,
     /// Ends at the stop.

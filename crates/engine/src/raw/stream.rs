@@ -127,7 +127,7 @@ mod tests {
         Rc::new(RawStream::plan(&spec).unwrap())
     }
 
-    /// What the machine sends to a socket that takes `most` bytes at a time.
+    /// The output of the machine for a socket that takes `most` bytes at a time.
     fn output(machine: &mut RawStream, most: usize) -> Vec<u8> {
         let mut all = Vec::new();
         while !machine.output().is_empty() {

@@ -1,4 +1,4 @@
-//! What the response to a request of a mix must be.
+//! The expected response to a request of a mix.
 
 use ring::digest::{SHA256, digest};
 use wirelab_contract::error_kind::ErrorKind;

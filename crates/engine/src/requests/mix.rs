@@ -104,7 +104,7 @@ impl Mix {
         })
     }
 
-    /// What the response to a request must be.
+    /// The check of the response to a request.
     pub fn check(&self, request: u32) -> &Check {
         &self.requests[request as usize].check
     }

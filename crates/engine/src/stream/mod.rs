@@ -35,7 +35,7 @@ pub struct StreamDialer<M: Machine> {
     accounts: Accounts,
 }
 
-/// What all connections of a thread share.
+/// State that all connections of a thread share.
 struct Common {
     servers: Servers,
     options: TcpOptions,

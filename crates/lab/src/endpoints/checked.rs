@@ -68,7 +68,6 @@ impl Found {
             })
     }
 
-    /// Folder of the result.
     fn result_folder(&self) -> Result<PathBuf, LabError> {
         if let Some(installation) = &self.installation {
             return Ok(installation.place());

@@ -309,7 +309,6 @@ fn work(flat: &mut FlatJob) -> Result<Work, JobError> {
 pub enum JobError {
     /// A key of servers stands beside a site.
     BesideSite {
-        /// The key.
         key: &'static str,
         /// The site.
         url: String,
@@ -329,17 +328,9 @@ pub enum JobError {
     /// Clients that connect to an address resolve no name.
     NothingToResolve,
     /// A page has its own exchange.
-    ExchangeBesidePage {
-        /// The exchange.
-        exchange: Exchange,
-        /// The page.
-        page: PageName,
-    },
+    ExchangeBesidePage { exchange: Exchange, page: PageName },
     /// A key of pages stands without a page.
-    WithoutPage {
-        /// The key.
-        key: &'static str,
-    },
+    WithoutPage { key: &'static str },
 }
 
 impl fmt::Display for JobError {

@@ -29,7 +29,6 @@ pub struct Job {
     pub target: Target,
     /// The work of the clients.
     pub work: Work,
-    /// The load.
     pub load: Load,
     /// Transport settings of both sides. A setting that does not apply to the protocol is absent.
     pub transport: Transport,

@@ -19,7 +19,7 @@ pub enum Work {
 /// Equal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requests {
-    /// What they ask for.
+    /// The kind of their exchange.
     pub exchange: Exchange,
     /// Size of the request body.
     pub request_size: Size,
@@ -32,7 +32,6 @@ pub struct Requests {
 /// A page that a browser loads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedPage {
-    /// Its name.
     pub name: PageName,
     /// Size of all its bodies; 0 if wirelab does not generate the page.
     pub size: Size,

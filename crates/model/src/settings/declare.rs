@@ -69,7 +69,6 @@ pub(super) fn or_default<T: Clone>(value: Option<&T>, default: impl FnOnce() -> 
 
 /// A declared setting.
 pub trait Declared {
-    /// The key.
     fn key(&self) -> &'static str;
 
     /// Whether it has a value that some part may exclude.

@@ -24,7 +24,7 @@ pub(super) struct Program {
     numbers: Map,
 }
 
-/// What the programs saw.
+/// The observations of the programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Times of the first exchange's begin and of the last reading, in nanoseconds of the monotonic clock.

@@ -33,7 +33,7 @@ pub struct Tcp {
     witness: Witness,
     /// The user namespace that owns the network namespaces, if it is not wirelab's own.
     owner: Option<PathBuf>,
-    /// What to collect from the witness after the window, once it watches.
+    /// The connections to collect from the witness after the window, once it watches.
     pending: Option<Result<Vec<Selection>, Missing>>,
     seen: Seen,
 }

@@ -134,7 +134,7 @@ impl Connections {
         Ok(())
     }
 
-    /// What the selected connections counted in the window.
+    /// The counts of the selected connections in the window.
     pub(crate) fn finish(mut self, selection: &Selection) -> Result<Transports, Missing> {
         self.settle();
         if let Some(trouble) = self.trouble {

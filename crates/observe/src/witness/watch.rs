@@ -224,7 +224,7 @@ struct Counters {
     interface: String,
 }
 
-/// What an interface counted.
+/// The counters of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counts {
     /// Frames received and sent.

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 pub enum RequestError {
     /// A placeholder has no value.
     Unknown {
-        /// Its name.
         name: String,
         /// Names of the data.
         known: Vec<String>,
@@ -17,29 +16,22 @@ pub enum RequestError {
         nearest: Option<String>,
     },
     /// An environment variable is not set.
-    Variable {
-        /// Its name.
-        name: String,
-    },
+    Variable { name: String },
     /// A file cannot be read.
     Unreadable {
-        /// Its path.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
     /// A file has no text.
-    NotText {
-        /// Its path.
-        path: PathBuf,
-    },
+    NotText { path: PathBuf },
     /// The data cannot be used.
     Data {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong there.
+        /// The mistake there.
         why: String,
     },
     /// No placeholder uses the data.

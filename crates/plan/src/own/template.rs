@@ -12,7 +12,7 @@ enum Piece {
     Value(Placeholder),
 }
 
-/// What a placeholder stands for.
+/// The source of a placeholder's value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Placeholder {
     /// `{{NAME}}`: a value of the data.

@@ -38,7 +38,6 @@ pub struct Mapping {
     pub claims: Vec<Claim>,
 }
 
-/// `[compare]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompareMapping {
@@ -55,7 +54,6 @@ pub struct CompareMapping {
     pub margin: Option<Share>,
 }
 
-/// `[columns]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ColumnsMapping {

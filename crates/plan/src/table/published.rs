@@ -9,9 +9,7 @@ pub struct Published {
     pub path: &'static str,
     /// The table.
     pub text: &'static str,
-    /// Path of the mapping.
     pub mapping_path: &'static str,
-    /// Its mapping.
     pub mapping: &'static str,
 }
 

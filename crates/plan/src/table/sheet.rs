@@ -16,7 +16,6 @@ pub(super) struct Sheet<'a> {
     rows: Vec<Row>,
 }
 
-/// A row.
 pub(super) struct Row {
     /// Byte offset of the row.
     start: usize,

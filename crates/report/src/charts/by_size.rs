@@ -85,7 +85,7 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
     })
 }
 
-/// What all facets have in common.
+/// Scales and data that all facets share.
 struct Plot<'a> {
     metric: &'a Metric,
     left: f64,

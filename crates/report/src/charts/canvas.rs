@@ -32,7 +32,6 @@ pub(crate) enum Paint {
     First,
     /// The second of two quantities: the server.
     Second,
-    /// A box.
     Box,
     /// A single trial.
     Dot,

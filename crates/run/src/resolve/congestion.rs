@@ -6,7 +6,7 @@ use wirelab_model::spec::Congestion;
 use wirelab_model::study::{Factor, Study};
 use wirelab_model::warning::Warning;
 
-/// What every kernel permits to every user.
+/// The congestion control that every kernel permits to every user.
 const FALLBACK: Congestion = Congestion::Reno;
 
 /// Replaces the default congestion control in all cells if the kernel forbids it to this user, so that cells stay

@@ -63,7 +63,6 @@ fn add<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
 pub struct Resolved {
     /// The study without omitted levels and cells.
     pub study: Study,
-    /// Its plan.
     pub plan: Plan,
     /// Warnings about omitted levels and cells, and about defaults that this machine forbids.
     pub warnings: Vec<Warning>,

@@ -16,7 +16,7 @@ const DIGITS: usize = 16;
 /// The bytes after the digits.
 const END: &[u8] = br#""}"#;
 
-/// What the checksum of a line shows.
+/// The result of checking a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checked {
     /// The line is as it was written.

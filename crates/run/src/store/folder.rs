@@ -84,13 +84,11 @@ impl Folder {
         self.packed_journal().exists()
     }
 
-    /// `samples/`.
     #[must_use]
     pub fn samples(&self) -> PathBuf {
         self.0.join("samples")
     }
 
-    /// `logs/`.
     #[must_use]
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")
@@ -137,7 +135,6 @@ impl Folder {
         self.0.join("captures")
     }
 
-    /// `work/`.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.0.join("work")

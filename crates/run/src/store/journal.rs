@@ -30,7 +30,7 @@ pub struct Contents {
     pub whole: u64,
     /// Bytes after the last complete line, which a kill cut off. The trial of that line is lost.
     pub torn: u64,
-    /// What the checksums show; `entries` has neither damaged nor repeated records.
+    /// The result of checking the lines; `entries` has neither damaged nor repeated records.
     pub integrity: Integrity,
 }
 

@@ -1,4 +1,4 @@
-//! What all steps of a trial share: its context, its inputs, and the facts so far.
+//! The state that all steps of a trial share: its context, its inputs, and the facts so far.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -17,7 +17,6 @@ use crate::trial::results_error::ResultsError;
 pub(crate) enum Results {
     /// One record per request.
     Samples(Vec<Sample>),
-    /// Histograms.
     Histograms(Box<Histograms>),
     /// One record per page load.
     Loads(Vec<PageLoad>),

@@ -32,7 +32,7 @@ fn execute(run: &mut Run) -> StopReason {
     run.execute(&mut Fake::new(script()), &mut |_| {}, &AtomicBool::new(false)).unwrap()
 }
 
-/// What a report would show.
+/// The planted effects as a report shows them.
 fn found(run: &Run) -> PlantedEffects {
     let (study, plan) = (&run.manifest().study, &run.manifest().plan);
     let analysis = wirelab_stats::analyse(study, plan, run.trials(), &[], Moment::Ended);

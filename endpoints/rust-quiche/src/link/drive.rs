@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use quiche::RecvInfo;
-use wirelab_endpoint::program::Failure;
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::Failure;
 use wirelab_quiche::of_connection;
 
 use crate::link::{Link, State};

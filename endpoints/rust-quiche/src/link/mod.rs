@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use wirelab_endpoint::program::{Account, Failure, ticket_timeout};
 use wirelab_contract::sample::Handshake;
+use wirelab_endpoint::program::{Account, Failure, ticket_timeout};
 use wirelab_quiche::of_connection;
 
 use crate::exchange::Exchanges;

@@ -2,8 +2,8 @@
 
 use std::future::poll_fn;
 
-use wirelab_endpoint::program::{Answer, Failure, Sink};
 use wirelab_contract::error_kind::ErrorKind;
+use wirelab_endpoint::program::{Answer, Failure, Sink};
 
 use crate::exchange::Exchange;
 use crate::link::Link;

@@ -1,4 +1,4 @@
-//! The results of each of several requests.
+//! The results by request, for a load with several requests.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use wirelab_model::sample::Sample;
 
 use crate::requests::Requests;
 
-/// The results by request, in the order of the requests; empty if there is only one.
+/// The results in the order of the requests; empty if there is only one.
 #[derive(Debug, Serialize)]
 pub struct ByRequest(Vec<OfRequest>);
 

@@ -1,4 +1,4 @@
-//! What a load shows while it runs: a progress bar, and the values of each interval.
+//! The progress of a load: a bar, and the values of each interval.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;

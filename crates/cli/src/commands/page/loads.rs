@@ -24,7 +24,6 @@ const GIVE_UP_AFTER: u32 = 2;
 
 /// A page in a browser over a protocol.
 pub struct Cell {
-    /// The page.
     pub page: Page,
     /// The browser, its protocol and its logs.
     pub setup: Setup,

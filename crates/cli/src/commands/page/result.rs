@@ -15,7 +15,6 @@ use super::loads::Cell;
 /// The values of a metric over the samples of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The median.
     pub median: f64,
     /// The smallest.
     pub min: f64,

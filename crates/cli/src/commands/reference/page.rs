@@ -17,7 +17,6 @@ impl Page {
         page
     }
 
-    /// A section.
     pub fn section(&mut self, title: &str) {
         let _ = write!(self.0, "\n## {title}\n");
     }

@@ -34,7 +34,7 @@ struct Known {
     entry: Entry,
 }
 
-/// What changes with a run: the length and the time of its journal, and whether a process works on it.
+/// Facts that change with a run: the length and the time of its journal, and whether a process works on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark {
     journal: Option<(u64, SystemTime)>,

@@ -17,8 +17,8 @@ use wirelab_testkit::servers::{Builtin, Place, serve};
 use super::http2::{self, Frame};
 use super::script::{Lines, PACE, Piece, pieces};
 
-/// What a client waits for an answer, far above what a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait of a client for an answer, far above the need of a busy machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long the server must not read.
 const STALL: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ struct Client {
     expect: Outcome,
 }
 
-/// What the server must do. Two outcomes with the same answers differ in the end of the connection.
+/// The required behaviour of the server. Two outcomes with the same answers differ in the end of the connection.
 #[derive(Deserialize, Debug, Default, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 struct Outcome {
@@ -197,12 +197,12 @@ fn works(protocol: Protocol, port: u16) -> Result<()> {
 fn connect(port: u16) -> Result<TcpStream> {
     let tcp = TcpStream::connect(("127.0.0.1", port))?;
     tcp.set_nodelay(true)?;
-    tcp.set_read_timeout(Some(PATIENCE))?;
-    tcp.set_write_timeout(Some(PATIENCE))?;
+    tcp.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    tcp.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     Ok(tcp)
 }
 
-/// What a client of HTTP/2 sends first.
+/// The first bytes of a client of HTTP/2.
 fn preface(protocol: Protocol) -> Vec<u8> {
     match protocol.multiplexes() {
         true => [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &Frame::read("SETTINGS").bytes(0)].concat(),
@@ -221,7 +221,7 @@ fn last(protocol: Protocol) -> Vec<u8> {
     }
 }
 
-/// What a server says.
+/// A message of a server.
 #[derive(Debug)]
 enum Said {
     /// The status of a response, and its stream.

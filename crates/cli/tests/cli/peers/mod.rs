@@ -57,7 +57,7 @@ fn meet(file: &str) {
     assert!(wrong.is_empty(), "{} of {} peers of {file}:\n{}", wrong.len(), peers.len(), wrong.join("\n"));
 }
 
-/// What does not agree with the script.
+/// The deviations from the script.
 fn faults(peer: &Peer, place: &Place) -> Vec<String> {
     let mut faults = Vec::new();
     // Before calls of gRPC, `load` sends no request, and the built-in endpoint makes no calls of users.

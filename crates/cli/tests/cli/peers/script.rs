@@ -10,7 +10,6 @@ use wirelab_model::protocol::Protocol;
 
 use super::{http2, http3};
 
-/// A file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -76,7 +75,7 @@ struct Outcome {
     succeed: u64,
 }
 
-/// What the server does after its answer.
+/// The action of the server after its answer.
 #[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
@@ -117,21 +116,21 @@ impl Piece {
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) name: String,
-    /// What the expectation follows from.
+    /// The source of the expectation.
     pub(super) rule: String,
     pub(super) protocol: Protocol,
-    /// What it sends when a client has connected.
+    /// The bytes that it sends when a client has connected.
     pub(super) opening: Vec<Piece>,
-    /// What it sends for each request.
+    /// The bytes that it sends for each request.
     pub(super) answer: Vec<Piece>,
-    /// What it repeats after the answer until the client is gone.
+    /// The bytes that it repeats after the answer until the client is gone.
     pub(super) endless: Vec<Piece>,
     /// The largest number of bytes that it writes at once.
     pub(super) pieces: usize,
     pub(super) end: End,
     /// The protocol of ALPN that it offers; absent: the right one.
     pub(super) alpn: Option<String>,
-    /// What it sends in place of a TLS handshake, before its end.
+    /// The bytes that it sends in place of a TLS handshake, before its end.
     pub(super) instead_of_tls: Vec<Piece>,
     /// Further arguments of `wirelab load`.
     pub(super) args: Vec<String>,
@@ -144,7 +143,7 @@ pub(super) struct Peer {
     pub(super) limit: Option<String>,
 }
 
-/// What wirelab must make of a peer.
+/// The required result of wirelab for a peer.
 #[derive(Clone)]
 pub(super) enum Expected {
     /// All requests succeed, each with this number of bytes of body, on this number of connections.
@@ -200,7 +199,7 @@ impl Written {
     }
 }
 
-/// What lines stand for.
+/// The pieces that lines stand for.
 pub(super) fn pieces(protocol: Protocol, lines: Option<Lines>) -> Vec<Piece> {
     match lines {
         None => Vec::new(),

@@ -23,7 +23,7 @@ pub(super) trait Requests {
     /// Reads up to the end of a request, and returns its stream; an error if the client is gone.
     fn next(&mut self, wire: &mut dyn Wire) -> Result<u32>;
 
-    /// What a correct server sends first.
+    /// The first bytes of a correct server.
     fn opening(&self) -> Vec<u8>;
 
     /// A correct response without a body.

@@ -56,7 +56,7 @@ pub(crate) struct QuicLink {
     queued: VecDeque<(Slot, usize)>,
     /// Unidirectional streams of the server.
     inward: Vec<(StreamId, Inward)>,
-    /// What the kernel did not take yet; its bytes are in `out`.
+    /// A transmission that the kernel did not take yet; its bytes are in `out`.
     pending: Option<Transmit>,
     out: Vec<u8>,
     timer: Option<Instant>,

@@ -42,7 +42,7 @@ pub(crate) struct QuicDialer {
     accounts: Accounts,
 }
 
-/// What all connections of a thread share.
+/// State that all connections of a thread share.
 struct Common {
     settings: QuicSettings,
     endpoint: Arc<EndpointConfig>,

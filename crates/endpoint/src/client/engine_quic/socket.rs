@@ -37,7 +37,6 @@ impl Scratch {
     }
 }
 
-/// A socket.
 pub(super) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
@@ -46,7 +45,7 @@ pub(super) struct Socket {
     pub server: SocketAddr,
 }
 
-/// What a call of the kernel gave.
+/// The result of a system call.
 pub(super) enum Got {
     /// So many messages.
     Messages(usize),

@@ -115,7 +115,6 @@ impl TrialContext<'_> {
         Ok(Serving { handles, ports, mesh: None, control_plane: None })
     }
 
-    /// Starts the sidecars or the control plane.
     pub(crate) fn start_sidecars_or_control_plane(
         &self,
         arena: &mut dyn Arena,

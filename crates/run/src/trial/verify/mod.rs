@@ -44,7 +44,7 @@ const HANDOVER: Duration = Duration::from_millis(5);
 /// Upper bound of unknown delays, for any number of clients; a tenth of the time is added.
 const COARSE_GAP: Duration = Duration::from_secs(1);
 
-/// What each client adds to that bound: their processes may share a processor, and one `run` reads what all say.
+/// The addition to that bound for each client: clients may share a processor, and one `run` reads the events of all.
 const COARSE_GAP_PER_CLIENT: Duration = Duration::from_millis(10);
 
 /// How long the processes of a client and of `run` may have been delayed between `go` and `end`.

@@ -7,7 +7,7 @@ use wirelab_lab::{
 };
 use wirelab_model::plan::{Job, Trial};
 
-/// What a test changes in the trials of the fake lab. The defaults change nothing.
+/// A test's changes of the trials in the fake lab. The defaults change nothing.
 pub trait Changes: Send {
     /// Called before an endpoint starts.
     fn starts(&mut self, _launch: &Launch<'_>) {}
