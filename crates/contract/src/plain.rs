@@ -60,6 +60,7 @@ impl ClientSpec {
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(1),
+            ramp: Vec::new(),
             warm_up: None,
             resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: FIVE_SECONDS, request_ns: FIVE_SECONDS },

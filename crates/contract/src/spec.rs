@@ -131,6 +131,11 @@ pub struct ClientSpec {
     pub connections: ConnectionPolicy,
     /// The schedule of requests.
     pub schedule: Schedule,
+    /// The rates of an open loop over the time of the window, in place of the rate of `schedule`, which then repeats
+    /// the highest one. `extent` is the time of all stages, and there is no `warm_up`. Only `wirelab load` sets it.
+    /// Absent: the rate is constant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ramp: Vec<Stage>,
     /// Length of the measured window.
     pub extent: Extent,
     /// Length of the warm-up, which uses the same schedule and is not recorded.
@@ -328,6 +333,32 @@ pub enum Schedule {
         /// Distribution of the intervals between arrivals.
         arrivals: Arrivals,
     },
+}
+
+/// A part of a ramp. Its rate is a straight line over its time, or constant; 0 is a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Arrivals per second at its beginning.
+    pub from_per_s: f64,
+    /// Arrivals per second at its end.
+    pub to_per_s: f64,
+    /// Its length.
+    pub duration_ns: u64,
+}
+
+impl Stage {
+    /// The number of arrivals that it has on average: the integral of its rate.
+    #[must_use]
+    pub fn arrivals(self) -> f64 {
+        f64::midpoint(self.from_per_s, self.to_per_s) * self.duration_ns as f64 / 1e9
+    }
+
+    /// The rate at this time of the stage.
+    #[must_use]
+    pub fn rate_at(self, ns: u64) -> f64 {
+        self.from_per_s + (self.to_per_s - self.from_per_s) * ns as f64 / self.duration_ns as f64
+    }
 }
 
 /// The pause of a closed loop.

@@ -15,10 +15,11 @@
 //! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
-//! Every client shares `schedule`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`, `socket`,
+//! Every client shares `schedule`, `arrivals`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`, `socket`,
 //! `tls`, `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`, the built-in endpoints included.
 
 pub mod accounts;
+pub mod arrivals;
 pub mod expected;
 #[cfg(feature = "rustls")]
 pub mod failure;

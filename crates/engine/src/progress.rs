@@ -90,7 +90,11 @@ pub fn expected_requests(spec: &ClientSpec, share: Share) -> u64 {
     match (spec.extent, spec.schedule) {
         (Extent::Requests(count), _) => share.part(count),
         (Extent::DurationNs(ns), Schedule::Open { rate_per_s, .. }) => {
-            (rate_per_s * ns as f64 / 1e9 / f64::from(share.of) * 1.1) as u64
+            let all = match spec.ramp.as_slice() {
+                [] => rate_per_s * ns as f64 / 1e9,
+                stages => stages.iter().map(|stage| stage.arrivals()).sum(),
+            };
+            (all / f64::from(share.of) * 1.1) as u64
         }
         // An estimate for a fast protocol on one core.
         (Extent::DurationNs(ns), Schedule::Closed { .. }) => ns / 20_000,

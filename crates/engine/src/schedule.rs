@@ -1,11 +1,10 @@
-//! The start times of requests, independent of responses.
+//! What the schedules of all loops share: shares of threads, seeds, limits and pauses.
 
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, Exp};
-use wirelab_contract::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Schedule};
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Schedule};
 
 /// One thread's share of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,67 +91,6 @@ impl Limit {
     }
 }
 
-/// Arrival times of one thread of an open loop, in nanoseconds from its start; infinite.
-#[derive(Debug)]
-pub enum ArrivalTimes {
-    /// Equal intervals. The threads take turns, so that the arrivals of all threads are equally spaced too.
-    Uniform {
-        /// Interval between the arrivals of all threads, in nanoseconds.
-        interval_ns: f64,
-        /// Number, over all threads, of this thread's next arrival.
-        next: u64,
-        /// Number of threads.
-        stride: u64,
-    },
-    /// A Poisson process. The sum of all threads' processes has the whole rate.
-    Poisson {
-        /// Distribution of the intervals in nanoseconds.
-        interval_ns: Exp<f64>,
-        /// The last arrival.
-        last_ns: f64,
-        /// The source of randomness.
-        random: Box<ChaCha8Rng>,
-    },
-}
-
-impl ArrivalTimes {
-    /// Creates the arrivals of one thread; `None` if the rate is not a positive number.
-    #[must_use]
-    pub fn new(rate_per_s: f64, arrivals: Arrivals, share: Share, random: ChaCha8Rng) -> Option<Self> {
-        if !(rate_per_s.is_finite() && rate_per_s > 0.0) {
-            return None;
-        }
-        Some(match arrivals {
-            Arrivals::Uniform => Self::Uniform {
-                interval_ns: 1e9 / rate_per_s,
-                next: u64::from(share.index),
-                stride: u64::from(share.of),
-            },
-            Arrivals::Poisson => Self::Poisson {
-                interval_ns: Exp::new(rate_per_s / 1e9 / f64::from(share.of)).ok()?,
-                last_ns: 0.0,
-                random: Box::new(random),
-            },
-        })
-    }
-
-    /// The next arrival.
-    pub fn next_ns(&mut self) -> u64 {
-        match self {
-            Self::Uniform { interval_ns, next, stride } => {
-                // Computed from the number of the arrival, so that rounding errors do not accumulate.
-                let at = *next as f64 * *interval_ns;
-                *next += *stride;
-                at as u64
-            }
-            Self::Poisson { interval_ns, last_ns, random } => {
-                *last_ns += interval_ns.sample(&mut **random);
-                *last_ns as u64
-            }
-        }
-    }
-}
-
 /// The next pause of a closed loop.
 pub fn pause(pause: Pause, random: &mut ChaCha8Rng) -> Duration {
     Duration::from_nanos(match pause {
@@ -170,12 +108,6 @@ mod tests {
         (0..of).map(move |index| Share { index, of })
     }
 
-    fn arrivals(kind: Arrivals, share: Share, count: usize) -> Vec<u64> {
-        let random = random(7, share, Phase::Measured, 0);
-        let mut times = ArrivalTimes::new(1000.0, kind, share, random).unwrap();
-        (0..count).map(|_| times.next_ns()).collect()
-    }
-
     #[test]
     fn parts_add_up_to_the_whole_and_differ_by_one_at_most() {
         for (whole, of) in [(10, 3), (2, 3), (0, 4), (1_000_003, 7)] {
@@ -183,26 +115,6 @@ mod tests {
             assert_eq!(parts.iter().sum::<u64>(), whole);
             assert!(parts.iter().max().unwrap() - parts.iter().min().unwrap() <= 1);
         }
-    }
-
-    #[test]
-    fn uniform_arrivals_of_all_threads_are_equally_spaced() {
-        let mut all: Vec<_> = shares(3).flat_map(|share| arrivals(Arrivals::Uniform, share, 100)).collect();
-        all.sort_unstable();
-        assert_eq!(all, (0..300).map(|i| i * 1_000_000).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn poisson_arrivals_have_the_rate_and_the_spread_of_a_poisson_process_and_follow_from_the_seed() {
-        let share = Share { index: 0, of: 1 };
-        let times = arrivals(Arrivals::Poisson, share, 20_000);
-        assert_eq!(times, arrivals(Arrivals::Poisson, share, 20_000));
-        let gaps: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // The variance of an exponential distribution is the square of its mean. Standard errors here: 0.007 and 0.02.
-        assert!((mean - 1.0).abs() < 0.03, "{mean}");
-        assert!((variance - 1.0).abs() < 0.1, "{variance}");
     }
 
     #[test]

@@ -180,6 +180,7 @@ pub fn client(
             Extent::DurationNs(_) => Extent::DurationNs(life.until_ns - life.from_ns),
             requests @ Extent::Requests(_) => requests,
         },
+        ramp: Vec::new(),
         warm_up: load.warm_up,
         resumption: load.resumption,
         timeouts: load.timeouts,

@@ -116,6 +116,7 @@ fn foreign(spec: &ClientSpec) -> Option<String> {
         (!request.headers.is_empty() || request.expect.is_some(), "`headers` or `expect` of a request".to_owned()),
         (spec.connections == ConnectionPolicy::PerRequest, "`connections` per request".to_owned()),
         (spec.schedule != one_after_the_other, "a `schedule` other than one load after the other".to_owned()),
+        (!spec.ramp.is_empty(), "a `ramp`".to_owned()),
         (matches!(spec.warm_up, Some(Extent::DurationNs(_))), "`warm_up` by time".to_owned()),
         (spec.resumption != Resumption::None, "`resumption`".to_owned()),
         (spec.tls.as_ref().is_some_and(|tls| !tls.verify), "`verify` false".to_owned()),

@@ -98,7 +98,7 @@ impl<T: Transport> Engine<T> {
     async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {
         let limit = Limit::of(extent, self.share, start);
         let period = Period { phase, start, limit, share: self.share };
-        lanes::send::<T, K>(&self.state, &self.pool, self.spec.schedule, self.spec.seed, period).await;
+        lanes::send::<T, K>(&self.state, &self.pool, &self.spec, period).await;
     }
 
     /// Opens and closes connections until each concurrent connection has a ticket.

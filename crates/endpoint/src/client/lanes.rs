@@ -8,13 +8,14 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::spec::{Pause, Schedule};
+use wirelab_contract::spec::{ClientSpec, Pause, Schedule};
+use wirelab_engine::arrivals::ArrivalTimes;
 use wirelab_engine::requests::Pick;
 
 use crate::client::deadline::Elapsed;
 use crate::client::pool::{Lane, Pool};
 use crate::client::record::Record;
-use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
+use crate::client::schedule::{Limit, Phase, Share, pause, random};
 use crate::client::thread_state::{Clock, ThreadState};
 use crate::client::transport::{Answer, Connection, Failure, Sink, Transport};
 
@@ -34,22 +35,20 @@ pub(crate) struct Period {
 pub(crate) async fn send<T: Transport, K: Clock>(
     state: &Rc<ThreadState<T>>,
     pool: &Rc<Pool<T::Connection>>,
-    schedule: Schedule,
-    seed: u64,
+    spec: &ClientSpec,
     period: Period,
 ) {
     let mut tasks = JoinSet::new();
-    match schedule {
+    match spec.schedule {
         Schedule::Closed { workers, pause } => {
             let limit = Rc::new(Cell::new(period.limit));
             for user in 0..period.share.part32(workers) {
                 let worker = Worker { state: Rc::clone(state), pool: Rc::clone(pool), limit: Rc::clone(&limit) };
-                tasks.spawn_local(worker.run::<K>(pause, seed, user, period));
+                tasks.spawn_local(worker.run::<K>(pause, spec.seed, user, period));
             }
         }
-        Schedule::Open { rate_per_s, arrivals } => {
-            let random = random(seed, period.share, period.phase, 0);
-            if let Some(times) = ArrivalTimes::new(rate_per_s, arrivals, period.share, random) {
+        Schedule::Open { .. } => {
+            if let Some(times) = ArrivalTimes::of(spec, period.share, period.phase) {
                 dispatch::<T, K>(state, pool, times, period, &mut tasks).await;
             }
         }
@@ -110,8 +109,8 @@ async fn dispatch<T: Transport, K: Clock>(
     let line = Rc::new(Line::default());
     let mut clock = K::default();
     let mut limit = period.limit;
-    loop {
-        let arrival = period.start + std::time::Duration::from_nanos(times.next_ns());
+    while let Some(ns) = times.next_ns() {
+        let arrival = period.start + std::time::Duration::from_nanos(ns);
         if !limit.take(arrival) {
             break;
         }

@@ -48,6 +48,9 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
         }
         Schedule::Closed { .. } | Schedule::Open { .. } => {}
     }
+    if !spec.ramp.is_empty() {
+        ramp(spec)?;
+    }
     if matches!(spec.extent, Extent::Requests(0) | Extent::DurationNs(0)) {
         return refuse("an extent of zero".to_owned());
     }
@@ -58,4 +61,27 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
         return refuse("a time-out of 0 ns".to_owned());
     }
     Ok(())
+}
+
+/// Refuses a ramp that contradicts the rest of the spec, or sends nothing.
+fn ramp(spec: &ClientSpec) -> Result<(), Refusal> {
+    let refuse = |message: &str| Err(Refusal::Unsupported(format!("`ramp` is set, and {message}")));
+    if !matches!(spec.schedule, Schedule::Open { .. }) {
+        return refuse("the schedule is a closed loop");
+    }
+    if spec.warm_up.is_some() {
+        return refuse("`warm_up`, which would need a rate of its own");
+    }
+    let is_rate = |rate: f64| rate.is_finite() && rate >= 0.0;
+    if spec.ramp.iter().any(|stage| stage.duration_ns == 0 || !is_rate(stage.from_per_s) || !is_rate(stage.to_per_s)) {
+        return refuse("a stage has no duration, or a rate that is negative or no number");
+    }
+    if spec.ramp.iter().all(|stage| stage.arrivals() == 0.0) {
+        return refuse("all its rates are 0");
+    }
+    let length = spec.ramp.iter().try_fold(0_u64, |sum, stage| sum.checked_add(stage.duration_ns));
+    match (length, spec.extent) {
+        (Some(length), Extent::DurationNs(ns)) if ns == length => Ok(()),
+        _ => refuse("`extent` is not the time of all its stages"),
+    }
 }

@@ -8,7 +8,7 @@ use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Event;
 use wirelab_contract::pattern;
 use wirelab_contract::protocol::Protocol;
-use wirelab_contract::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+use wirelab_contract::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Resumption, Schedule, Stage};
 
 use crate::support::{Endpoint, OVER_TCP, Place, get, pattern_of};
 
@@ -237,6 +237,22 @@ fn settings_that_cannot_be_honoured_are_unsupported() {
     let mut spec = base(Protocol::H1);
     spec.extent = Extent::Requests(0);
     add(spec, "extent");
+    let rising = |duration_ns| vec![Stage { from_per_s: 0.0, to_per_s: 9.0, duration_ns }];
+    let mut spec = base(Protocol::H1);
+    spec.ramp = rising(5);
+    add(spec, "closed loop");
+    let open = Schedule::Open { rate_per_s: 9.0, arrivals: Arrivals::Uniform };
+    for (ramp, word) in [
+        (rising(5), "`extent` is not the time"),
+        (rising(0), "no duration"),
+        (vec![Stage { to_per_s: 0.0, ..rising(7)[0] }], "all its rates are 0"),
+        (vec![Stage { from_per_s: -1.0, ..rising(7)[0] }], "negative"),
+    ] {
+        add(ClientSpec { schedule: open, extent: Extent::DurationNs(7), ramp, ..base(Protocol::H1) }, word);
+    }
+    let (ramp, extent) = (rising(7), Extent::DurationNs(7));
+    let warm_up = Some(Extent::Requests(1));
+    add(ClientSpec { schedule: open, extent, ramp, warm_up, ..base(Protocol::H1) }, "`warm_up`");
     for (spec, word) in specs {
         let message = Endpoint::client(&spec).refused();
         assert!(message.contains(word), "{word}: {message}");

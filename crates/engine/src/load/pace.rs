@@ -5,9 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
-use wirelab_contract::spec::{Arrivals, ClientSpec, Extent, Pause, Schedule};
+use wirelab_contract::spec::{ClientSpec, Extent, Pause, Schedule};
 
-use crate::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
+use crate::arrivals::ArrivalTimes;
+use crate::schedule::{Limit, Phase, Share, pause, random};
 
 /// A request that should start as soon as a lane is free.
 #[derive(Debug, Clone, Copy)]
@@ -77,26 +78,20 @@ impl Pace {
                 };
                 Kind::Closed { pause, resting: BinaryHeap::new(), random, active }
             }
-            Schedule::Open { rate_per_s, arrivals } => {
-                match Self::arrivals(rate_per_s, arrivals, spec.seed, share, phase) {
-                    Some(mut times) => {
-                        let next = Self::arrival(&mut times, &mut limit, start);
-                        let patience = Duration::from_nanos(spec.timeouts.request_ns);
-                        Kind::Open { start, times, next, latest_start: None, patience }
-                    }
-                    None => Kind::Idle,
+            Schedule::Open { .. } => match ArrivalTimes::of(spec, share, phase) {
+                Some(mut times) => {
+                    let next = Self::arrival(&mut times, &mut limit, start);
+                    let patience = Duration::from_nanos(spec.timeouts.request_ns);
+                    Kind::Open { start, times, next, latest_start: None, patience }
                 }
-            }
+                None => Kind::Idle,
+            },
         };
         Self { kind, limit, pending }
     }
 
-    fn arrivals(rate: f64, arrivals: Arrivals, seed: u64, share: Share, phase: Phase) -> Option<ArrivalTimes> {
-        ArrivalTimes::new(rate, arrivals, share, random(seed, share, phase, 0))
-    }
-
     fn arrival(times: &mut ArrivalTimes, limit: &mut Limit, start: Instant) -> Option<Instant> {
-        let at = start + Duration::from_nanos(times.next_ns());
+        let at = start + Duration::from_nanos(times.next_ns()?);
         limit.take(at).then_some(at)
     }
 
