@@ -27,6 +27,7 @@ pub mod plan;
 pub mod planted;
 pub mod processors;
 pub mod queue;
+pub mod ramp;
 pub mod reason;
 pub mod reference;
 pub mod request;
