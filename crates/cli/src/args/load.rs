@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::ramp::Ramp;
 use wirelab_model::requirement::Statement;
 use wirelab_model::spec::Arrivals;
 use wirelab_model::units::{Frequency, Span};
@@ -17,7 +18,7 @@ use super::{MixArgs, RequestArgs, ShowArgs};
 /// Arguments of `load`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("extent").args(["requests", "duration"])))]
-#[command(group(ArgGroup::new("open_loop").args(["rate", "find_rate", "steps"]).multiple(true)))]
+#[command(group(ArgGroup::new("open_loop").args(["rate", "find_rate", "steps", "ramp"]).multiple(true)))]
 #[command(after_help = "Examples:
   wirelab load https://localhost:8443/          HTTP/2, one request at a time, 10 s
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
@@ -28,6 +29,8 @@ use super::{MixArgs, RequestArgs, ShowArgs};
                                                 the highest rate with a P99 of at most 50 ms
   wirelab load --steps 100/s,200/s,400/s -c 50 -d 5s https://localhost:8443/
                                                 latency at three rates
+  wirelab load --ramp '0..500/s in 30 s, 500/s for 1 min' -c 50 https://localhost:8443/
+                                                a load that rises, with the values of each second
   wirelab load --fail-on 'p99 > 50 ms' --fail-on 'errors > 0.1 %' https://localhost:8443/
                                                 exit status 3 if this load shows one of them
   wirelab load --every 1s -d 1m https://localhost:8443/
@@ -84,6 +87,12 @@ pub struct LoadArgs {
     #[arg(long, value_name = "RATES", value_delimiter = ',',
           conflicts_with_all = ["requests", "rate", "find_rate", "every", "samples", "hdr"])]
     pub steps: Vec<Frequency>,
+    /// One load whose rate changes, in an open loop: stages with a linear or constant rate, one after the other,
+    /// '0..500/s in 30 s, 500/s for 1 min'. The result has the values of each interval, which are those of --every
+    /// (default: 1 s); --fail-on judges each interval
+    #[arg(long, value_name = "STAGES",
+          conflicts_with_all = ["requests", "duration", "warm_up", "rate", "find_rate", "steps"])]
+    pub ramp: Option<Ramp>,
     /// The client; default: `engine`
     #[arg(long, value_enum)]
     pub client: Option<ClientArg>,

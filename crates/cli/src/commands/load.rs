@@ -1,5 +1,6 @@
 //! `wirelab load`: the load generator without a study.
 
+mod by_interval;
 mod by_request;
 mod find_rate;
 mod follow;
@@ -21,11 +22,13 @@ use wirelab_endpoint::load::{Client, LoadResult, Results};
 use wirelab_endpoint::look::look;
 use wirelab_model::metric::{Metric, Quantity, Unit, Value, Values};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::ramp::Ramp;
 use wirelab_model::requirement::{Limit, Statement};
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 use wirelab_model::units::Span;
 use wirelab_model::warning::Warning;
 
+use self::by_interval::ByInterval;
 use self::by_request::ByRequest;
 use self::live::Live;
 use crate::args::{ClientArg, LoadArgs, ResumptionArg, TlsArg};
@@ -85,7 +88,7 @@ pub fn load(args: &LoadArgs) -> Result {
         // An unwritable file is found before the measurement, not after it.
         File::create(path).map_err(|error| unwritable(path, &error))?;
     }
-    let live = Live::new(&spec, args.every.map(duration), &args.show);
+    let live = Live::new(&spec, args.ramp.as_ref(), args.every.map(duration), &args.show);
     let result = wirelab_endpoint::load::run(&spec, client, live.every(), |news| live.show(&news), &stop);
     live.end()?;
     let result = result.map_err(unanswered)?;
@@ -96,18 +99,23 @@ pub fn load(args: &LoadArgs) -> Result {
         fs::write(path, hdr::text(&result.results)?).map_err(|error| unwritable(path, &error))?;
     }
     let values = values_of(&result)?;
-    let warning = stalls(&spec.schedule, &values);
+    let warnings = warnings(args.ramp.as_ref(), &spec.schedule, &values);
     let by_request = ByRequest::of(&requests, &result);
+    let by_interval = args.ramp.as_ref().map(|ramp| ByInterval::of(ramp, args.every, &result, &args.fail_on));
     if args.show.json {
-        let object = object(&requests, (protocol, client), &result, &values, &by_request, warning.as_ref())?;
+        let mut object = object(&requests, (protocol, client), &result, &values, &by_request, &warnings)?;
+        if let Some(by_interval) = &by_interval {
+            object["ramp"] = serde_json::to_value(by_interval).map_err(Failure::failed)?;
+        }
         match args.every {
             // A line, as those of the intervals are.
             Some(_) => print_document(&format!("{object}\n"))?,
             None => print_json(&object)?,
         }
     } else {
-        print(&text(args, &requests, (protocol, client), &result, &values, warning.as_ref()))?;
+        print(&text(args, &requests, (protocol, client), &result, &values, &warnings))?;
         print(&by_request.text())?;
+        by_interval.as_ref().map_or(Ok(()), |by_interval| print(&by_interval.text()))?;
     }
     if result.stopped {
         return Err(Failure::interrupted("interrupted; the result covers the requests until then"));
@@ -116,7 +124,15 @@ pub fn load(args: &LoadArgs) -> Result {
         let why = result.first_failure.unwrap_or_else(|| "no request was sent".to_owned());
         return Err(Failure::failed(format!("no request to {} succeeded: {why}", requests.url())));
     }
-    judge(&args.fail_on, result.errors.values().sum(), result.requests, &values)
+    match by_interval.filter(|_| !args.fail_on.is_empty()) {
+        Some(by_interval) => by_interval.judge(),
+        None => judge(&args.fail_on, result.errors.values().sum(), result.requests, &values),
+    }
+}
+
+/// A metric by its name.
+fn metric(name: &str) -> Option<&'static Metric> {
+    wirelab_stats::METRICS.iter().find(|metric| metric.name == name)
 }
 
 /// Refuses a statement about an unknown metric, or with a wrong unit.
@@ -149,7 +165,7 @@ fn judge(fail_on: &[Statement], failed: u64, succeeded: u64, values: &Values) ->
         )));
     }
     let unmet = fail_on.iter().filter_map(|that| {
-        let metric = wirelab_stats::METRICS.iter().find(|metric| metric.name == that.metric)?;
+        let metric = metric(&that.metric)?;
         let found = match values.get(&that.metric)? {
             Value::Measured(number) if that.limit.keeps(*number) == Some(true) => return None,
             value => shown(value, metric),
@@ -229,9 +245,9 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
     if args.streams > 1 && args.new_connections {
         return Err(Failure::input("with --new-connections each connection has one request; use -c instead of -m"));
     }
-    if args.connections > 1 && args.new_connections && args.rate.is_some() {
+    if args.connections > 1 && args.new_connections && (args.rate.is_some() || args.ramp.is_some()) {
         return Err(Failure::input(
-            "with --rate and --new-connections every request opens a connection at once; -c would limit nothing",
+            "with --rate or --ramp and --new-connections every request opens a connection at once; -c would limit nothing",
         ));
     }
     let workers =
@@ -242,13 +258,16 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
     } else {
         ConnectionPolicy::Persistent { connections: args.connections, streams: args.streams }
     };
-    spec.schedule = match args.rate {
+    let rate_per_s = args.rate.map(|rate| rate.0).or(args.ramp.as_ref().map(|ramp| ramp.range()[1]));
+    spec.schedule = match rate_per_s {
         None => Schedule::Closed { workers, pause: Pause::None },
-        Some(rate) => Schedule::Open { rate_per_s: rate.0, arrivals: args.arrivals.into() },
+        Some(rate_per_s) => Schedule::Open { rate_per_s, arrivals: args.arrivals.into() },
     };
-    spec.extent = match args.requests {
-        Some(count) => Extent::Requests(count),
-        None => Extent::DurationNs(args.duration.unwrap_or(DEFAULT_DURATION).nanos()),
+    spec.ramp = args.ramp.as_ref().map(|ramp| ramp.stages().to_vec()).unwrap_or_default();
+    spec.extent = match (&args.ramp, args.requests) {
+        (Some(ramp), _) => Extent::DurationNs(ramp.length().nanos()),
+        (None, Some(count)) => Extent::Requests(count),
+        (None, None) => Extent::DurationNs(args.duration.unwrap_or(DEFAULT_DURATION).nanos()),
     };
     spec.warm_up = args.warm_up.extent();
     spec.resumption = match args.resumption {
@@ -256,17 +275,32 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
         ResumptionArg::Resume => Resumption::Resume,
         ResumptionArg::ZeroRtt => Resumption::ZeroRtt,
     };
-    // Histograms do not tell several requests apart.
-    let by_request = spec.mix.len() > 1;
-    spec.recording = if args.samples.is_some() || by_request { Recording::Samples } else { Recording::Histograms };
+    // Histograms tell neither several requests apart, nor the rates of a ramp.
+    let is_divided = spec.mix.len() > 1 || args.ramp.is_some();
+    spec.recording = if args.samples.is_some() || is_divided { Recording::Samples } else { Recording::Histograms };
     spec.threads = Some(args.threads);
     Ok(spec)
 }
 
-/// The warning about stalls, which a closed loop hides.
-fn stalls(schedule: &Schedule, values: &Values) -> Option<Warning> {
-    let share = values.get("stalled_share").and_then(Value::number)?;
-    wirelab_stats::hides_stalls(schedule, share).then_some(Warning::Stalls { cell: None, share })
+/// A warning about the values of a load.
+struct Caution {
+    meaning: String,
+    remedy: &'static str,
+}
+
+/// The warnings about stalls, which a closed loop hides, and about the mixed rates of a ramp.
+fn warnings(ramp: Option<&Ramp>, schedule: &Schedule, values: &Values) -> Vec<Caution> {
+    let share = values.get("stalled_share").and_then(Value::number);
+    let stalls = share.filter(|share| wirelab_stats::hides_stalls(schedule, *share)).map(|share| {
+        let stalls = Warning::Stalls { cell: None, share };
+        Caution { meaning: stalls.meaning(), remedy: stalls.remedy() }
+    });
+    let mixed = ramp.filter(|ramp| ramp.range()[0] < ramp.range()[1]).map(|ramp| {
+        let [lowest, highest] = ramp.range().map(step::per_second);
+        let meaning = format!("The values of the whole load mix rates from {lowest} to {highest}.");
+        Caution { meaning, remedy: "Read its intervals, or measure rates one after the other (`--steps`)." }
+    });
+    stalls.into_iter().chain(mixed).collect()
 }
 
 /// The result for programs.
@@ -276,7 +310,7 @@ fn object(
     result: &LoadResult,
     values: &Values,
     by_request: &ByRequest,
-    warning: Option<&Warning>,
+    warnings: &[Caution],
 ) -> Result<serde_json::Value> {
     let histograms = match &result.results {
         Results::Histograms(histograms) => serde_json::to_value(histograms).map_err(Failure::failed)?,
@@ -297,7 +331,10 @@ fn object(
         "configured": result.configured,
         "by_request": by_request,
         "histograms": histograms,
-        "warnings": warning.map(|one| json!({ "meaning": one.meaning(), "remedy": one.remedy() })).as_slice(),
+        "warnings": warnings
+            .iter()
+            .map(|Caution { meaning, remedy }| json!({ "meaning": meaning, "remedy": remedy }))
+            .collect::<Vec<_>>(),
     }))
 }
 
@@ -331,7 +368,7 @@ fn text(
     (protocol, client): (Protocol, Client),
     result: &LoadResult,
     values: &Values,
-    warning: Option<&Warning>,
+    warnings: &[Caution],
 ) -> String {
     let mut text = String::new();
     let window = Quantity(result.window_ns as f64, Unit::Nanoseconds);
@@ -352,16 +389,15 @@ fn text(
     }
     let resumes = args.resumption != ResumptionArg::None;
     for name in SHOWN.into_iter().filter(|name| resumes || !RESUMPTION_METRICS.contains(name)) {
-        let metric = wirelab_stats::METRICS.iter().find(|metric| metric.name == name);
-        if let (Some(metric), Some(value)) = (metric, values.get(name)) {
+        if let (Some(metric), Some(value)) = (metric(name), values.get(name)) {
             let _ = writeln!(text, "{name:<22} {}", shown(value, metric));
         }
     }
     let facts: Vec<_> = result.configured.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let _ = writeln!(text, "{:<22} {}", "client", client.name());
     let _ = writeln!(text, "{:<22} {}", "settings", facts.join(" "));
-    if let Some(warning) = warning {
-        let _ = writeln!(text, "{:<22} {}\n{:<22} {}", "warning", warning.meaning(), "", warning.remedy());
+    for Caution { meaning, remedy } in warnings {
+        let _ = writeln!(text, "{:<22} {meaning}\n{:<22} {remedy}", "warning", "");
     }
     text
 }

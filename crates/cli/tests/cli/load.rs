@@ -521,6 +521,54 @@ fn steps_have_their_rates_and_are_judged_one_by_one() {
 }
 
 #[test]
+fn a_ramp_sends_what_its_stages_plan_with_either_client() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2c));
+    let url = url(Protocol::H2c, server.port, "/bytes/10");
+    let ramp = ["--ramp", "0..200/s in 400 ms, 0/s for 100 ms, 100/s for 100 ms", "--arrivals", "uniform", "-t", "2"];
+    let by_engine = |more: &[&str]| load(&place, Protocol::H2c, &url, &[&ramp[..], &["-c", "4"], more].concat());
+    // 250 t² arrivals until t, then none, then one every 10 ms.
+    let rising = (0..40).map(|k| ((f64::from(k) / 250.0).sqrt() * 1e9).round() as u64);
+    let expected: Vec<_> = rising.chain((0..10).map(|k| (500 + 10 * k) * 1_000_000)).collect();
+    for client in ["engine", "builtin"] {
+        let args = ["--client", client, "--samples", "samples.jsonl", "--every", "100ms", "--json"];
+        let said = by_engine(&args).with_status(0);
+        let mut intended: Vec<_> = samples(&place).iter().map(|sample| sample.intended_ns).collect();
+        intended.sort_unstable();
+        assert_eq!(intended, expected, "{client}");
+        let mut lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let result = lines.pop().unwrap();
+        assert_eq!(lines[0]["interval"]["planned_per_s"], 25.0, "{}", said.out);
+        let intervals = result["ramp"]["intervals"].as_array().unwrap();
+        let planned: Vec<_> = intervals.iter().map(|one| one["planned_per_s"].as_f64().unwrap().round()).collect();
+        let sent: Vec<_> = intervals.iter().map(|one| one["requests"].as_u64().unwrap()).collect();
+        assert_eq!(planned, [25.0, 75.0, 125.0, 175.0, 0.0, 100.0]);
+        assert_eq!(sent, [3, 7, 13, 17, 0, 10]);
+        let warning = result["warnings"][0]["meaning"].as_str().unwrap();
+        assert!(warning.contains("mix rates from 0 /s to 200 /s"), "{warning}");
+    }
+    let said = by_engine(&["--fail-on", "max > 1 ns"]).with_status(3);
+    let words = ["response_max at most 1 ns, first in the interval from 0 s at 83.3 /s", "in 1 of 1 intervals"];
+    let said = said.complains(&words);
+    assert!(said.out.contains("planned from") && said.out.contains("mix rates"), "{}", said.out);
+}
+
+#[test]
+fn a_ramp_in_another_form_is_refused_with_the_nearest_valid_one() {
+    let place = Place::new();
+    let check = |args: &[&str], words: &[&str]| {
+        let all = [&["load", "http://localhost:1/"], args].concat();
+        run(place.folder(), &all).with_status(2).complains(words);
+    };
+    check(&["--ramp", "0..500 in 30s"], &["--ramp", "stage 1", "without a unit", "`0..500/s in 30 s`"]);
+    check(&["--ramp", "1/s for 1 s, 30s:500"], &["stage 2", "`500/s for 30 s`"]);
+    check(&["--ramp", "0/s for 1 s"], &["nothing is sent"]);
+    check(&["--ramp", "1/s for 1 s", "-d", "5s"], &["--ramp", "--duration"]);
+    check(&["--ramp", "1/s for 1 s", "--rate", "5/s"], &["--ramp", "--rate"]);
+    check(&["--ramp", "1/s for 1 s", "-c", "2", "--new-connections"], &["-c would limit nothing"]);
+}
+
+#[test]
 fn a_search_without_a_limit_ends_at_its_farthest_rate_and_says_so() {
     let place = Place::new();
     let server = Builtin::start(&place, serve(Protocol::H2c));

@@ -7,8 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use wirelab_endpoint::load::{Interval, News, Progress};
 use wirelab_model::metric::{Quantity, Unit, Value, Values};
+use wirelab_model::ramp::Ramp;
 use wirelab_model::spec::{ClientSpec, Extent};
 
+use super::step::per_second;
 use crate::args::ShowArgs;
 use crate::failure::{Failure, Result};
 use crate::output::{print, print_document};
@@ -26,9 +28,11 @@ const SHOWN: [(&str, &str); 4] =
 
 /// Shows a load: its progress on standard error, if that is a terminal, and its intervals on standard output, if they
 /// are wanted.
-pub struct Live {
+pub struct Live<'a> {
     bar: ProgressBar,
     extent: Extent,
+    /// The planned rates, if they change.
+    ramp: Option<&'a Ramp>,
     every: Option<Duration>,
     json: bool,
     /// The values of the last interval, for the bar.
@@ -37,9 +41,9 @@ pub struct Live {
     unprinted: Cell<Option<Failure>>,
 }
 
-impl Live {
+impl<'a> Live<'a> {
     /// `every` is the length of the intervals that are printed.
-    pub fn new(spec: &ClientSpec, every: Option<Duration>, show: &ShowArgs) -> Self {
+    pub fn new(spec: &ClientSpec, ramp: Option<&'a Ramp>, every: Option<Duration>, show: &ShowArgs) -> Self {
         let length = match spec.extent {
             Extent::Requests(count) => count,
             Extent::DurationNs(ns) => ns,
@@ -49,7 +53,7 @@ impl Live {
         let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style.progress_chars("━━─"));
         stderr::keep_below(&bar);
         let (last, unprinted) = Default::default();
-        Self { bar, extent: spec.extent, every, json: show.json, last, unprinted }
+        Self { bar, extent: spec.extent, ramp, every, json: show.json, last, unprinted }
     }
 
     /// The length of the intervals to ask for; `None` if nothing shows them.
@@ -87,16 +91,18 @@ impl Live {
     fn interval(&self, interval: &Interval) -> Result {
         let values =
             wirelab_stats::summarise_histograms(&interval.histograms, interval.length_ns).map_err(Failure::failed)?;
-        *self.last.borrow_mut() = format!("{}, ", words(&values).join(", "));
+        let planned = self.ramp.map(|ramp| ramp.mean_rate(interval.from_ns, interval.from_ns + interval.length_ns));
+        let of_plan = planned.map_or_else(String::new, |rate| format!("planned {}, ", per_second(rate)));
+        *self.last.borrow_mut() = format!("{of_plan}{}, ", words(&values).join(", "));
         if self.every.is_none() {
             return Ok(());
         }
-        let line = if self.json { object(interval, &values) } else { line_of(interval, &values) };
+        let line = if self.json { object(interval, planned, &values) } else { line_of(interval, &of_plan, &values) };
         self.bar.suspend(|| if self.json { print_document(&line) } else { print(&line) })
     }
 }
 
-impl Drop for Live {
+impl Drop for Live<'_> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -117,30 +123,33 @@ pub fn words(values: &Values) -> Vec<String> {
 }
 
 /// An interval for people.
-fn line_of(interval: &Interval, values: &Values) -> String {
+fn line_of(interval: &Interval, of_plan: &str, values: &Values) -> String {
     let failed = interval.histograms.errors.values().sum();
-    line(interval.from_ns + interval.length_ns, (interval.histograms.requests, failed), values)
+    line(interval.from_ns + interval.length_ns, of_plan, (interval.histograms.requests, failed), values)
 }
 
-fn line(end_ns: u64, (succeeded, failed): (u64, u64), values: &Values) -> String {
+fn line(end_ns: u64, of_plan: &str, (succeeded, failed): (u64, u64), values: &Values) -> String {
     let mut line = format!("{:>10}", Quantity(end_ns as f64, Unit::Nanoseconds).to_string());
     for (word, width) in words(values).iter().zip([12, 17, 14, 14]) {
         line.push_str(&format!("  {word:>width$}"));
     }
-    line.push_str(&format!("  {succeeded} succeeded, {failed} failed\n"));
+    line.push_str(&format!("  {of_plan}{succeeded} succeeded, {failed} failed\n"));
     line
 }
 
 /// An interval for programs, on a line of its own.
-fn object(interval: &Interval, values: &Values) -> String {
+fn object(interval: &Interval, planned_per_s: Option<f64>, values: &Values) -> String {
     let Interval { from_ns, length_ns, histograms } = interval;
-    let interval = json!({
+    let mut interval = json!({
         "from_ns": from_ns,
         "length_ns": length_ns,
         "requests": histograms.requests,
         "errors": histograms.errors,
         "values": values,
     });
+    if let Some(planned) = planned_per_s {
+        interval["planned_per_s"] = planned.into();
+    }
     format!("{}\n", json!({ "interval": interval }))
 }
 
@@ -161,8 +170,11 @@ mod tests {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-        let line = line(2_500_000_000, (3, 0), &values);
+        let line = line(2_500_000_000, "planned 7.00 /s, ", (3, 0), &values);
         let words: Vec<_> = line.split_whitespace().collect();
-        assert_eq!(words.join(" "), "2.50 s 6.00 /s median 80.0 µs p99 - max infinite 3 succeeded, 0 failed");
+        assert_eq!(
+            words.join(" "),
+            "2.50 s 6.00 /s median 80.0 µs p99 - max infinite planned 7.00 /s, 3 succeeded, 0 failed"
+        );
     }
 }

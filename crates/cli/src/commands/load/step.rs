@@ -78,7 +78,7 @@ pub fn measure(
     // A server that is too slow by far would take many times the step's length to answer all requests.
     let longest = Duration::from_nanos(length(args).nanos().saturating_add(args.reach.timeout.nanos()));
     let stop = AtomicBool::new(false);
-    let live = Live::new(&spec, None, &args.show);
+    let live = Live::new(&spec, None, None, &args.show);
     let watch = |news: News<'_>| {
         live.show(&news);
         let News::Progress(progress) = news else { return };
