@@ -4,9 +4,10 @@
 //! `stop`. It asks the kernel, not the port, so that no connection of wirelab's own precedes the measurement. The
 //! program writes to this process's standard error, which wirelab keeps as the log of the trial.
 
-use std::fs;
+mod sockets;
+
 use std::io::{self, BufRead, Write};
-use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -22,13 +23,10 @@ use wirelab_contract::event::{Configured, Event};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
 
+use self::sockets::{Carrier, Waiting};
 use crate::contract::read_spec;
 use crate::refusal::{Failure, Refusal};
 use crate::stderr::write_line;
-
-/// Time limit for the program to listen; below that of wirelab for an endpoint's `ready`, so that this message is
-/// shown.
-const LISTEN_LIMIT: Duration = Duration::from_secs(25);
 
 /// Interval between two looks at the listening ports, for which the kernel has no event.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -57,10 +55,11 @@ pub fn describe_own_server(name: &str) -> Description {
 }
 
 /// Runs the program as the server of a spec. In its words, `{port}`, `{address}`, `{certificate}` and `{key}` stand for
-/// values of the spec; the environment variable `PORT` has the port, too. Returns the exit status of the contract.
+/// values of the spec; the environment variable `PORT` has the port, too. It must listen within `limit`. Returns the
+/// exit status of the contract.
 #[must_use]
-pub fn run_own_server(words: &[String], spec_text: &str) -> i32 {
-    let (event, status) = match serve(words, spec_text) {
+pub fn run_own_server(words: &[String], limit: Duration, spec_text: &str) -> i32 {
+    let (event, status) = match serve(words, limit, spec_text) {
         Ok(()) => return 0,
         Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),
         Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
@@ -71,7 +70,7 @@ pub fn run_own_server(words: &[String], spec_text: &str) -> i32 {
     status
 }
 
-fn serve(words: &[String], spec_text: &str) -> Result<(), Refusal> {
+fn serve(words: &[String], limit: Duration, spec_text: &str) -> Result<(), Refusal> {
     let spec: ServerSpec = read_spec(spec_text)?;
     if spec.counts {
         return Err(Refusal::unsupported("`counts` is set, and a program of the user does not count its requests"));
@@ -80,11 +79,14 @@ fn serve(words: &[String], spec_text: &str) -> Result<(), Refusal> {
         0 => free_port(spec.address, spec.protocol)?,
         port => port,
     };
+    let is_told = words.iter().any(|word| word.contains(PORT));
     let words: Vec<_> = words.iter().map(|word| filled(word, &spec, port)).collect();
     let shown = words.join(" ");
     let mut program = Program::start(&words, port)?;
     let inbox = stops();
-    program.until_listening(&shown, port, &spec, &inbox)?;
+    let carrier = if spec.protocol.uses_udp() { Carrier::Udp } else { Carrier::Tcp };
+    let wanted = Wanted { shown: &shown, carrier, at: SocketAddr::new(spec.address, port), is_told, limit };
+    program.until_listening(&wanted, &inbox)?;
     say(&Event::Ready { port: Some(port), configured: Configured::new() })
         .map_err(|error| Refusal::failed(error.to_string()))?;
     loop {
@@ -102,11 +104,14 @@ fn serve(words: &[String], spec_text: &str) -> Result<(), Refusal> {
     say(&done).map_err(|error| Refusal::failed(error.to_string()))
 }
 
+/// The placeholder of the port.
+const PORT: &str = "{port}";
+
 /// A word of the command line with the values of the spec.
 fn filled(word: &str, spec: &ServerSpec, port: u16) -> String {
     let tls = spec.tls.as_ref();
     let path = |path: Option<&std::path::PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
-    word.replace("{port}", &port.to_string())
+    word.replace(PORT, &port.to_string())
         .replace("{address}", &spec.address.to_string())
         .replace("{certificate}", &path(tls.map(|tls| &tls.certificate)))
         .replace("{key}", &path(tls.map(|tls| &tls.key)))
@@ -163,26 +168,14 @@ impl Program {
         })
     }
 
-    fn until_listening(
-        &mut self,
-        shown: &str,
-        port: u16,
-        spec: &ServerSpec,
-        inbox: &Receiver<()>,
-    ) -> Result<(), Refusal> {
-        let deadline = Instant::now() + LISTEN_LIMIT;
-        let carrier = if spec.protocol.uses_udp() { "UDP" } else { "TCP" };
-        while !is_listening(port, spec.protocol.uses_udp()) {
+    fn until_listening(&mut self, wanted: &Wanted<'_>, inbox: &Receiver<()>) -> Result<(), Refusal> {
+        let deadline = Instant::now() + wanted.limit;
+        while !wanted.is_there(&sockets::all(wanted.carrier)) {
             if let Some(status) = self.ended()? {
-                return Err(Refusal::failed(format!(
-                    "`{shown}` ended with {status} before it listened on {carrier} port {port}"
-                )));
+                return Err(Refusal::failed(wanted.after_its_end(status)));
             }
             if Instant::now() >= deadline {
-                return Err(Refusal::failed(format!(
-                    "`{shown}` does not listen on {carrier} port {port} after {LISTEN_LIMIT:?}. It gets the port in place of \
-                     {{port}}, and in the environment variable PORT"
-                )));
+                return Err(Refusal::failed(wanted.missing(&sockets::of_group(sockets::all(wanted.carrier)))));
             }
             match inbox.recv_timeout(LOOK_EVERY) {
                 Err(RecvTimeoutError::Timeout) => {}
@@ -219,19 +212,48 @@ impl Drop for Program {
     }
 }
 
-/// Whether a socket of this network namespace listens at a port: proc_net(5).
-fn is_listening(port: u16, udp: bool) -> bool {
-    const LISTENING: &str = "0A";
-    const UNCONNECTED: &str = "07";
-    let (tables, state) = if udp { (["udp", "udp6"], UNCONNECTED) } else { (["tcp", "tcp6"], LISTENING) };
-    let port = format!(":{port:04X}");
-    tables.iter().any(|table| {
-        let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
-        text.lines().skip(1).any(|line| {
-            let mut columns = line.split_whitespace().skip(1);
-            columns.next().is_some_and(|local| local.ends_with(&port)) && columns.nth(1) == Some(state)
-        })
-    })
+/// Where a program should listen.
+struct Wanted<'a> {
+    /// Its command line.
+    shown: &'a str,
+    carrier: Carrier,
+    at: SocketAddr,
+    /// Whether its command line has the port.
+    is_told: bool,
+    limit: Duration,
+}
+
+impl Wanted<'_> {
+    fn is_there(&self, sockets: &[Waiting]) -> bool {
+        sockets.iter().any(|socket| socket.at.port() == self.at.port() && socket.is_reached_at(self.at.ip()))
+    }
+
+    fn after_its_end(&self, status: ExitStatus) -> String {
+        let Self { shown, carrier, .. } = self;
+        let remedy = if status.success() { ". It must stay in the foreground until wirelab ends it" } else { "" };
+        format!("`{shown}` ended with {status} before it listened on {carrier} port {}{remedy}", self.at.port())
+    }
+
+    /// Why it is not there: where the port stands, and where the program listens.
+    fn missing(&self, own: &[Waiting]) -> String {
+        let Self { shown, carrier, at, is_told, limit } = self;
+        let told = match is_told {
+            true => "Its command line and the environment variable PORT have this port",
+            false => "Only the environment variable PORT has this port; write {port} where the command line takes it",
+        };
+        let places = own.iter().map(|socket| socket.at.to_string()).collect::<Vec<_>>().join(", ");
+        let found = match own {
+            [] => format!(
+                "listens at no other {carrier} port. If it starts slowly, set a longer `start_timeout` ({limit:?})"
+            ),
+            _ if own.iter().all(|socket| socket.at.port() == at.port()) => {
+                let address = at.ip();
+                format!("listens at {places}, where clients of {address} do not reach it. Let it listen at {{address}}")
+            }
+            _ => format!("listens at {places} instead. Let it read the port"),
+        };
+        format!("`{shown}` does not listen on {carrier} port {} after {limit:?}. {told}. It {found}", at.port())
+    }
 }
 
 fn say(event: &Event) -> io::Result<()> {
@@ -245,16 +267,27 @@ fn say(event: &Event) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn missing(is_told: bool, own: &[&str]) -> String {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let limit = Duration::from_secs(15);
+        let wanted = Wanted { shown: "x", carrier: Carrier::Tcp, at: at("192.0.2.1:80"), is_told, limit };
+        wanted.missing(&own.iter().map(|text| Waiting::of_test(at(text))).collect::<Vec<_>>())
+    }
+
     #[test]
-    fn a_listening_port_is_seen_without_a_connection() {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port();
-        assert!(is_listening(port, false));
-        tcp.set_nonblocking(true).unwrap();
-        assert_eq!(tcp.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        drop(tcp);
-        assert!(!is_listening(port, false));
-        let udp = UdpSocket::bind("[::1]:0").or_else(|_| UdpSocket::bind("127.0.0.1:0")).unwrap();
-        assert!(is_listening(udp.local_addr().unwrap().port(), true));
+    fn a_missing_port_is_explained_by_what_the_program_was_told_and_where_it_listens() {
+        for (is_told, own, words) in [
+            (true, &[][..], ["on TCP port 80 after 15s", "have this port", "no other TCP port", "`start_timeout`"]),
+            (false, &[], ["on TCP port 80", "write {port}", "Only the environment", "`start_timeout` (15s)"]),
+            (
+                true,
+                &["[::]:8080"],
+                ["on TCP port 80", "have this port", "listens at [::]:8080 instead", "read the port"],
+            ),
+            (true, &["127.0.0.1:80"], ["at 127.0.0.1:80", "clients of 192.0.2.1", "do not reach it", "{address}"]),
+        ] {
+            let said = missing(is_told, own);
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        }
     }
 }

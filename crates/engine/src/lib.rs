@@ -15,8 +15,8 @@
 //! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
-//! Every client shares `schedule`, `arrivals`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`, `socket`,
-//! `tls`, `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`, the built-in endpoints included.
+//! Every client shares `schedule`, `arrivals`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`,
+//! `socket`, `tls`, `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`. So do the built-in endpoints.
 
 pub mod accounts;
 pub mod arrivals;

@@ -21,7 +21,7 @@ use crate::datagram::DatagramPayload;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
 use crate::page::{MOST_HOSTS, PageName, Priorities};
-use crate::plan::{BUILTIN, ten_minutes};
+use crate::plan::{BUILTIN, OwnServers, ten_minutes};
 use crate::processors::Cpus;
 use crate::protocol::Protocol;
 use crate::queue::Queue;
@@ -58,6 +58,9 @@ pub struct Settings {
     /// each trial in the directory where wirelab was started, and waits until it listens. It may answer any `request`;
     /// without one, clients ask for `/`. For HTTP. Default: none.
     server_command: Vec<String> where excludes = &[Part::Site, Part::Page];
+    /// Time limit for the program of `server_command` to listen. Before a run, wirelab starts each such program once;
+    /// one that does not listen in time ends the run.
+    start_timeout: Span = (OwnServers::START_TIMEOUT) where range = Span::from_millis(100)..=Span::from_secs(3600);
     /// The endpoint for the client. Default: `endpoint`.
     client: String;
     /// Where client and server run; the lab defines the names. In the lab `netns` it is a preset of the emulated link

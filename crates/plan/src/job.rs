@@ -64,6 +64,7 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
             None => settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         },
         command: settings.server_command.clone(),
+        start_timeout: settings.start_timeout(),
         protocol: server_protocol(settings, protocol)?,
         places: servers,
         nodes: settings.server_nodes.clone(),

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wirelab_lab::LabError;
+use wirelab_model::reason::Reason;
 
 /// Why a run cannot be created, read or continued. A failed trial is not an error: its outcome is recorded.
 #[derive(Debug)]
@@ -59,6 +60,13 @@ pub enum RunError {
         /// The failure.
         cause: LabError,
     },
+    /// The server that a user brought does not start, so that no trial was started.
+    ServerDoesNotStart {
+        /// How it ended.
+        reason: Box<Reason>,
+        /// Its standard output and error.
+        log: PathBuf,
+    },
     /// The study or its options cannot be run.
     Refused {
         /// Refused item, reason and remedy.
@@ -99,6 +107,7 @@ impl RunError {
             Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
             Self::Impolite { .. } => "If you may send load to these hosts, add --i-may-load-these-hosts.",
             Self::LabLost { .. } => "Nothing that was recorded is lost; continue with `wirelab resume`.",
+            Self::ServerDoesNotStart { .. } => "No trial was started.",
             Self::Refused { .. } => "Change the study or the options and start again.",
         }
     }
@@ -115,6 +124,7 @@ impl fmt::Display for RunError {
                 write!(f, "the run was begun under other conditions: {}", what.join("; "))?;
             }
             Self::Contract { who, cause } => write!(f, "{who} breaks the endpoint contract: {cause}")?,
+            Self::ServerDoesNotStart { reason, log } => write!(f, "{reason}. Its output is in {}", log.display())?,
             Self::LabLost { cause } => write!(f, "{cause}")?,
             Self::Impolite { why } | Self::Refused { why } => f.write_str(why)?,
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, OwnServers};
 use wirelab_model::spec::{Extent, Pause, Schedule};
 
 /// Time limits for the unmeasured phases of endpoints.
@@ -25,6 +25,16 @@ impl Default for Limits {
             slack: Duration::from_secs(10),
             finish: Duration::from_secs(120),
             exit: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    /// From process start to `ready` of these servers. A program of the user has its own limit, whose error says more.
+    pub(crate) fn startup_of(&self, servers: &OwnServers) -> Duration {
+        match servers.command {
+            None => self.startup,
+            Some(_) => self.startup.max(servers.start_timeout.to_std() + self.slack),
         }
     }
 }
@@ -71,6 +81,17 @@ mod tests {
 
     use super::*;
     use crate::fixture::cell;
+
+    #[test]
+    fn a_program_of_the_user_may_start_more_slowly_than_an_endpoint() {
+        let limits = Limits::default();
+        let of = |command: Option<&str>, seconds| {
+            let command = command.map(|word| vec![word.to_owned()]);
+            limits.startup_of(&OwnServers { command, start_timeout: Span::from_secs(seconds), ..OwnServers::one("a") })
+        };
+        assert_eq!((of(None, 90), of(Some("java"), 90)), (limits.startup, Duration::from_secs(90) + limits.slack));
+        assert_eq!(of(Some("java"), 1), limits.startup);
+    }
 
     #[test]
     fn a_window_may_take_its_schedule_and_time_outs_within_reason() {

@@ -1,6 +1,6 @@
 //! A run: its manifest, its journal, and access to its samples.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use wirelab_model::planted::{Calibration, PlantedRecord};
 use wirelab_model::reason::Reason;
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
+use wirelab_model::units::Span;
 use wirelab_model::warning::Warning;
 use wirelab_observe::Exporter;
 use wirelab_observe::packets::ABOUT as PACKETS;
@@ -542,17 +543,23 @@ fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<Strin
 
 /// The programs of the user as endpoints: wirelab starts itself, and then the program.
 fn own_servers(plan: &Plan, found: &[Found]) -> Result<Vec<Found>, RunError> {
-    let commands = plan.cells.iter().filter_map(|cell| cell.job.servers()?.command.as_ref());
-    let commands: BTreeSet<&Vec<String>> = commands.collect();
+    let mut programs: BTreeMap<&Vec<String>, Span> = BTreeMap::new();
+    for servers in plan.cells.iter().filter_map(|cell| cell.job.servers()) {
+        if let Some(words) = &servers.command {
+            let limit = programs.entry(words).or_insert(servers.start_timeout);
+            *limit = servers.start_timeout.max(*limit);
+        }
+    }
     let builtin = found.iter().find_map(|one| one.endpoint.as_ref().ok().filter(|one| one.name == BUILTIN));
-    let endpoint = |words: &Vec<String>| {
+    let endpoint = |(words, limit): (&Vec<String>, Span)| {
         let why = "this wirelab has no endpoint of its own to start a program of the user";
         let mut endpoint = builtin.cloned().ok_or_else(|| RunError::Refused { why: why.to_owned() })?;
         endpoint.name = command_name(words);
-        endpoint.command.extend(["--own-server".to_owned(), serde_json::json!(words).to_string()]);
+        let own = ["--own-server", &serde_json::json!(words).to_string(), "--start-timeout", &limit.to_string()];
+        endpoint.command.extend(own.map(str::to_owned));
         Ok(Found { name: endpoint.name.clone(), folder: None, endpoint: Ok(endpoint), installation: None })
     };
-    commands.into_iter().map(endpoint).collect()
+    programs.into_iter().map(endpoint).collect()
 }
 
 fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, RunError> {

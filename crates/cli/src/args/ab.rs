@@ -27,8 +27,8 @@ use super::{FailOn, MixArgs, RequestArgs, ShowArgs};
 The exit status is 3 if the head is shown to be worse than allowed (docs/gate.md).")]
 pub struct AbArgs {
     /// The base build: a command line, the URL of a service that runs already, or an endpoint (`wirelab endpoints`
-    /// lists them). wirelab starts a command for each trial; `{port}` stands for the port where it must listen. A word
-    /// without a blank and a slash is an endpoint
+    /// lists them). wirelab starts a command for each trial; `{port}` stands for the port where it must listen, within
+    /// `start_timeout` (`--set 'start_timeout=1 min'` for slow ones). A word without a blank and a slash is an endpoint
     #[arg(long, value_name = "COMMAND|URL|ENDPOINT", required_unless_present = "build")]
     pub base: Option<String>,
     /// The head build, of the same kind

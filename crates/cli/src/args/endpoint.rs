@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use wirelab_model::plan::OwnServers;
+use wirelab_model::units::Span;
 
 use super::BrowserArg;
 
@@ -26,6 +28,9 @@ pub struct EndpointArgs {
     /// Run a program of the user, which is a server: its words as a JSON list
     #[arg(long, value_name = "WORDS", conflicts_with_all = ["browser", "engine"], hide = true)]
     pub own_server: Option<String>,
+    /// The time limit for that program to listen
+    #[arg(long, value_name = "TIME", requires = "own_server", default_value_t = OwnServers::START_TIMEOUT, hide = true)]
+    pub start_timeout: Span,
     /// The role to run
     #[command(subcommand)]
     pub role: EndpointRole,

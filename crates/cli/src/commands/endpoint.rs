@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use wirelab_browser::Browser;
 use wirelab_model::plan::command_name;
+use wirelab_model::units::Span;
 use wirelab_observe::Exporter;
 
 use crate::args::{EndpointArgs, EndpointRole};
@@ -20,7 +21,7 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
         return self::browser(browser.into(), &args.role);
     }
     if let Some(words) = &args.own_server {
-        return own_server(words, &args.role);
+        return own_server(words, args.start_timeout, &args.role);
     }
     let (path, run): (_, fn(&str) -> i32) = match (&args.role, args.engine) {
         (EndpointRole::Describe, engine) => {
@@ -42,7 +43,7 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
 }
 
 /// Runs a program of the user as the server of a trial.
-fn own_server(words: &str, role: &EndpointRole) -> ExitCode {
+fn own_server(words: &str, start_timeout: Span, role: &EndpointRole) -> ExitCode {
     let words: Vec<String> = match serde_json::from_str(words) {
         Ok(words) => words,
         Err(error) => return Failure::input(format!("`{words}` is no JSON list of words: {error}")).report(),
@@ -52,7 +53,8 @@ fn own_server(words: &str, role: &EndpointRole) -> ExitCode {
         EndpointRole::Client { .. } => Err(Failure::failed("a program of the user is a server, not a client")),
         EndpointRole::Server { spec } => match std::fs::read_to_string(spec) {
             Ok(text) => {
-                return ExitCode::from(u8::try_from(wirelab_endpoint::run_own_server(&words, &text)).unwrap_or(1));
+                let status = wirelab_endpoint::run_own_server(&words, start_timeout.to_std(), &text);
+                return ExitCode::from(u8::try_from(status).unwrap_or(1));
             }
             Err(error) => Err(Failure::failed(format!("cannot read the spec {}: {error}", spec.display()))),
         },

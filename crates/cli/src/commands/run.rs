@@ -70,8 +70,17 @@ pub fn start(study: Study, sets: &[String], args: &RunArgs) -> Result {
 /// A finished run.
 pub struct Measured {
     pub folder: PathBuf,
-    /// Whether every trial of the first block failed.
-    pub is_hopeless: bool,
+    pub end: End,
+}
+
+/// How a run ended.
+pub enum End {
+    /// With trials that can be compared.
+    Complete,
+    /// Every trial of the first block failed.
+    Hopeless,
+    /// A server that the user brought does not start.
+    NotStarted(Failure),
 }
 
 /// Runs a resolved study in a new run folder, without printing a report.
@@ -80,12 +89,15 @@ pub struct Measured {
 /// Also if the user interrupts the run.
 pub fn measure(study: Study, sets: &[String], args: &RunArgs) -> Result<Measured> {
     let (mut run, mut lab) = prepare(study, sets, args)?.expect("only --plan has no run");
-    let (folder, reason) = perform(&mut run, lab.as_mut(), args.show.quiet)?;
+    let (folder, end) = perform(&mut run, lab.as_mut(), args.show.quiet)?;
     report::write_html(&folder)?;
-    match reason {
-        StopReason::Interrupted => Err(interrupted(&folder)),
-        reason => Ok(Measured { folder, is_hopeless: reason == StopReason::Hopeless }),
-    }
+    let end = match end {
+        Err(error) => End::NotStarted(Failure::input(error)),
+        Ok(StopReason::Interrupted) => return Err(interrupted(&folder)),
+        Ok(StopReason::Hopeless) => End::Hopeless,
+        Ok(StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget) => End::Complete,
+    };
+    Ok(Measured { folder, end })
 }
 
 /// The new run folder of a study, and its lab; `None` after `--plan`.
@@ -192,7 +204,8 @@ pub fn resume(args: &ResumeArgs) -> Result {
 
 /// Runs the rest of the plan, writes `report.html` and prints the report.
 fn execute(run: &mut Run, lab: &mut dyn Lab, show: &ShowArgs, fail_on: &[FailOn]) -> Result {
-    let (folder, reason) = perform(run, lab, show.quiet)?;
+    let (folder, end) = perform(run, lab, show.quiet)?;
+    let reason = end.map_err(Failure::input)?;
     let page = report::write_html(&folder)?;
     if show.json {
         print_document(&report::render(&folder, crate::args::Format::Json)?)?;
@@ -210,8 +223,13 @@ fn execute(run: &mut Run, lab: &mut dyn Lab, show: &ShowArgs, fail_on: &[FailOn]
     }
 }
 
-/// Runs the rest of the plan. Returns the run folder, and why the run ended.
-fn perform(run: &mut Run, lab: &mut dyn Lab, is_quiet: bool) -> Result<(PathBuf, StopReason)> {
+/// Runs the rest of the plan. Returns the run folder, and why the run ended: an error is that of a server that the user
+/// brought, and that does not start.
+fn perform(
+    run: &mut Run,
+    lab: &mut dyn Lab,
+    is_quiet: bool,
+) -> Result<(PathBuf, std::result::Result<StopReason, RunError>)> {
     let stop = stop_flag()?;
     log::keep_in(run.folder())?;
     let result = {
@@ -220,7 +238,8 @@ fn perform(run: &mut Run, lab: &mut dyn Lab, is_quiet: bool) -> Result<(PathBuf,
     };
     let folder = run.folder().to_owned();
     match result {
-        Ok(reason) => Ok((folder, reason)),
+        Ok(reason) => Ok((folder, Ok(reason))),
+        Err(error @ RunError::ServerDoesNotStart { .. }) => Ok((folder, Err(error))),
         Err(error) => Err(Failure::failed(format!(
             "{error}\nAll completed trials are in {}. Resume with: {}",
             folder.display(),

@@ -114,6 +114,23 @@ fn builds_that_cannot_be_compared_start_nothing() {
 }
 
 #[test]
+fn a_build_that_never_listens_ends_the_comparison_before_its_first_trial() {
+    let place = Place::new();
+    fs::write(place.path("old.py"), PYTHON).unwrap();
+    let limit = ["--set", "start_timeout=4 s"];
+    let said = ab(&place, "python3 old.py {port} 0", "sleep 61.5 {port}", &limit).with_status(2);
+    said.complains(&[
+        "`sleep 61.5 ",
+        "does not listen on TCP port",
+        "after 4s",
+        "`start_timeout`",
+        "No trial was started",
+    ]);
+    assert_eq!(wirelab_testkit::lab::all_trials(place.folder()).len(), 0);
+    assert!(wirelab_testkit::processes("sleep\x0061.5").is_empty());
+}
+
+#[test]
 fn the_plan_of_two_programs_names_their_requests() {
     let place = Place::new();
     let plan = ab(&place, "sh one {port}", "sh two {port}", &["--path", "/x?y=1", "--plan", "--json"]).with_status(0);

@@ -320,20 +320,24 @@ fn a_program_of_the_user_is_started_measured_and_ended() {
 }
 
 #[test]
-fn a_program_that_does_not_listen_is_an_error_with_its_last_output() {
+fn a_program_that_does_not_listen_is_found_once_before_the_run() {
     let place = Place::new();
     fs::write(place.path("server.py"), PYTHON).unwrap();
-    for (command, words) in [
-        (r#"["python3", "server.py"]"#, ["ended with exit status: 1 before it listened", "no port was given"]),
-        (r#"["./missing"]"#, ["cannot start `./missing`", "is it installed"]),
+    for (limit, command, words) in [
+        (
+            "9 s",
+            r#"["python3", "server.py"]"#,
+            &["ended with exit status: 1 before it listened", "no port was given"][..],
+        ),
+        ("9 s", r#"["./missing"]"#, &["cannot start `./missing`", "is it installed"]),
+        ("9 s", r#"["true"]"#, &["ended with exit status: 0 before it listened", "in the foreground"]),
+        ("1 s", r#"["sh", "-c", "echo I wait; sleep 60"]"#, &["TCP port", "write {port}", "no other TCP", "I wait"]),
+        ("4 s", r#"["python3", "server.py", "0", "{port}"]"#, &["TCP port", "listens at 127.0.0.1:", "instead"]),
     ] {
-        run_study(&place, &format!("server_command = {command}"), &[]).with_status(1);
-        let trials = wirelab_testkit::lab::all_trials(place.folder());
-        for (_, trial) in &trials {
-            assert_eq!((&trial["outcome"], &trial["blame"]), (&"failed".into(), &"server".into()), "{trial}");
-            let reason = trial["reason"].as_str().unwrap();
-            assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
-        }
+        let workload = format!("server_command = {command}\nstart_timeout = \"{limit}\"");
+        let said = run_study(&place, &workload, &[]).with_status(2).complains(words);
+        said.complains(&["No trial was started", "-server.log"]);
+        assert_eq!(wirelab_testkit::lab::all_trials(place.folder()).len(), 0);
         fs::remove_dir_all(place.path("wirelab-runs")).unwrap();
     }
     run_study(&place, "server_command = []", &[]).with_status(2).complains(&["has no word", "{port}"]);

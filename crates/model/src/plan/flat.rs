@@ -28,6 +28,8 @@ pub(super) struct FlatJob {
     server: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server_command: Option<Vec<String>>,
+    #[serde(default = "start_timeout", skip_serializing_if = "is_start_timeout")]
+    start_timeout: Span,
     client: String,
     placement: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,6 +104,14 @@ fn is_zero(work: &Span) -> bool {
     *work == Span(0)
 }
 
+const fn start_timeout() -> Span {
+    OwnServers::START_TIMEOUT
+}
+
+fn is_start_timeout(limit: &Span) -> bool {
+    *limit == OwnServers::START_TIMEOUT
+}
+
 const fn is_one(clients: &u32) -> bool {
     *clients == 1
 }
@@ -134,6 +144,7 @@ impl From<Job> for FlatJob {
             protocol: job.protocol,
             server: servers.endpoint,
             server_command: servers.command,
+            start_timeout: servers.start_timeout,
             client: job.client,
             placement: job.topology.placement,
             link: job.topology.link,
@@ -227,6 +238,7 @@ fn target(flat: &mut FlatJob) -> Result<Target, JobError> {
         return Ok(Target::Servers(OwnServers {
             endpoint: std::mem::take(&mut flat.server),
             command: flat.server_command.take(),
+            start_timeout: flat.start_timeout,
             protocol: flat.server_protocol,
             places: flat.servers,
             nodes: flat.server_nodes.take(),

@@ -22,6 +22,8 @@ pub struct OwnServers {
     pub endpoint: String,
     /// The words of the user's program, in place of an endpoint; `endpoint` is then its [`command_name`].
     pub command: Option<Vec<String>>,
+    /// Time limit for that program to listen.
+    pub start_timeout: Span,
     /// Their protocol, if they do not support the client's.
     pub protocol: Option<Protocol>,
     /// Their number and location.
@@ -65,12 +67,16 @@ pub fn command_name(words: &[String]) -> String {
 }
 
 impl OwnServers {
+    /// Time limit for a program to listen, unless a study sets another.
+    pub const START_TIMEOUT: Span = Span::from_secs(20);
+
     /// One server with this endpoint, on another node.
     #[must_use]
     pub fn one(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.to_owned(),
             command: None,
+            start_timeout: Self::START_TIMEOUT,
             protocol: None,
             places: Servers::ONE,
             nodes: None,

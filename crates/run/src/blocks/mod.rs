@@ -13,7 +13,7 @@ use tracing::{debug, error, info, info_span, warn};
 use wirelab_lab::{Beside, Guard, Lab, LabError, Preparation, PreparedLab, Role, guard, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
-use wirelab_model::outcome::Outcome;
+use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan, Trial};
 use wirelab_model::study::Artifact;
 use wirelab_observe::{Witness, witness};
@@ -28,7 +28,7 @@ use crate::progress::{Phase, Progress};
 use crate::run::{Run, addresses};
 use crate::spec::Files;
 use crate::store::journal::{self, Writer, timestamp};
-use crate::trial::{TrialContext, observers};
+use crate::trial::{TrialAbort, TrialContext, observers, server_log};
 
 /// Time limit for the last scrape by Prometheus, which by default scrapes once a minute.
 const LAST_SCRAPE: Duration = Duration::from_secs(65);
@@ -325,6 +325,10 @@ impl Session<'_> {
         if starts_endpoints {
             self.report(Phase::Probing, None);
             self.probe()?;
+            // Later, the programs have started, and the logs of trials are kept under the same names.
+            if self.run.trials.is_empty() && !self.rehearse(lab.as_mut(), &files)? {
+                return Ok(StopReason::Interrupted);
+            }
         }
         let result = self.measure(lab.as_mut(), &files);
         // The lab may export the counters, so it must still exist.
@@ -411,6 +415,32 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Starts and ends each server that the user brought once. `false`: it was interrupted.
+    fn rehearse(&self, lab: &mut dyn PreparedLab, files: &Files) -> Result<bool, RunError> {
+        let plan = &self.run.manifest.plan;
+        let mut started = HashSet::new();
+        for trial in block(self.run, 0) {
+            let servers = plan.cells.get(trial.cell).and_then(|cell| cell.job.servers());
+            let Some(command) = servers.and_then(|servers| servers.command.as_ref()) else { continue };
+            if !started.insert(command) {
+                continue;
+            }
+            debug!(?command, "starting it once before the run");
+            let context = self.context(files, plan);
+            match context.rehearse(lab, &trial) {
+                Err(TrialAbort::Interrupted) => return Ok(false),
+                Err(TrialAbort::Run(error)) => return Err(error),
+                Err(TrialAbort::Outcome(Outcome::Failed { blame: Blame::Server, reason })) => {
+                    let log = self.run.folder.log(&trial, &server_log(0));
+                    return Err(RunError::ServerDoesNotStart { reason: Box::new(reason), log });
+                }
+                // The trials themselves record what else is wrong.
+                Ok(()) | Err(TrialAbort::Outcome(_)) => {}
+            }
+        }
+        Ok(true)
+    }
+
     /// Executes a trial of this plan, which is that of the run or has further cells.
     fn trial(
         &self,
@@ -419,6 +449,10 @@ impl Session<'_> {
         plan: &Plan,
         trial: &Trial,
     ) -> Result<Option<TrialRecord>, RunError> {
+        self.context(files, plan).run(lab, trial)
+    }
+
+    fn context<'c>(&'c self, files: &'c Files, plan: &'c Plan) -> TrialContext<'c> {
         let run = &*self.run;
         TrialContext {
             plan,
@@ -434,7 +468,6 @@ impl Session<'_> {
             study: &run.manifest.study.name,
             exporter: run.exporter.as_deref(),
         }
-        .run(lab, trial)
     }
 
     /// Waits until the final counters of the last trial are scraped, then ends the export.

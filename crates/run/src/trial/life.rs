@@ -198,7 +198,7 @@ fn not_ours(values: &mut Values) {
     }
 }
 
-fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {
+pub(super) fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {
     plan.cells.get(trial.cell).ok_or_else(|| RunError::Refused {
         why: format!("trial {} is of cell {}, which the plan does not have", trial.number, trial.cell),
     })

@@ -14,6 +14,7 @@ mod merge;
 mod names;
 pub(crate) mod preparation;
 mod processors;
+mod rehearsal;
 mod results;
 mod results_error;
 mod run_queue;
@@ -23,4 +24,6 @@ mod verify;
 mod window;
 
 pub(crate) use context::TrialContext;
+pub(crate) use endpoint_handle::TrialAbort;
 pub(crate) use life::observers;
+pub(crate) use names::server_log;

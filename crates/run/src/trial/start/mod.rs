@@ -88,6 +88,7 @@ impl TrialContext<'_> {
         let (trial, job) = (inputs.trial, inputs.job);
         let Target::Servers(own) = &job.target else { return Ok(Serving::default()) };
         let begun = Instant::now();
+        let startup = self.limits.startup_of(own);
         let mut handles = Vec::new();
         for (number, address) in (0..).zip(&inputs.addresses.servers) {
             let endpoint = self.endpoint(&own.endpoint)?;
@@ -102,7 +103,7 @@ impl TrialContext<'_> {
         }
         let mut ports = Vec::new();
         for server in &mut handles {
-            match server.wait(STARTING, self.limits.startup, &mut [], self.stop)? {
+            match server.wait(STARTING, startup, &mut [], self.stop)? {
                 Event::Ready { port: Some(port), configured } => {
                     facts.server.extend(configured);
                     ports.push(port);

@@ -22,7 +22,7 @@ use crate::args::AbArgs;
 use crate::commands::ab::build::Build;
 use crate::commands::ab::{METRICS, measured};
 use crate::commands::report;
-use crate::commands::run::Measured;
+use crate::commands::run::{End, Measured};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
@@ -193,11 +193,13 @@ impl Bisection<'_> {
         let mut runs = Vec::new();
         let mut time = self.args.max_duration;
         loop {
-            let Measured { folder, is_hopeless } =
-                measured(self.args, &builds.map(Clone::clone), metrics, limit, time)?;
-            let results = report::requirements(&folder)?;
+            let Measured { folder, end } = measured(self.args, &builds.map(Clone::clone), metrics, limit, time)?;
+            let outcome = match end {
+                End::Complete => outcome(&report::requirements(&folder)?),
+                End::Hopeless => Outcome::Unusable(Unusable::NoTrial),
+                End::NotStarted(failure) => Outcome::Unusable(Unusable::NotStarted(failure)),
+            };
             runs.push(folder);
-            let outcome = if is_hopeless { Outcome::Unusable(Unusable::NoTrial) } else { outcome(&results) };
             if runs.len() == 1 && matches!(outcome, Outcome::Inconclusive(_)) {
                 time = Span(time.0 * 2);
                 self.say("inconclusive; once more, with twice the time");

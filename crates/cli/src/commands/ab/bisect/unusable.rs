@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) enum Unusable {
     #[error(transparent)]
     NotBuilt(#[from] BuildError),
-    /// `--start` names a program that cannot be started.
+    /// Its program cannot be started, or does not listen.
     #[error("{0}")]
     NotStarted(Failure),
     #[error("every trial of the first block failed; the run has the logs")]

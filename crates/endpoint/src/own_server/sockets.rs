@@ -1,0 +1,152 @@
+//! Sockets that wait for clients, from the tables of the kernel: proc_net(5).
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use rustix::process::{getpgrp, getpid};
+
+/// A kind of socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carrier {
+    Tcp,
+    Udp,
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+        })
+    }
+}
+
+/// A socket that listens (TCP), or is not connected (UDP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub at: SocketAddr,
+    inode: u64,
+}
+
+impl Waiting {
+    #[cfg(test)]
+    pub const fn of_test(at: SocketAddr) -> Self {
+        Self { at, inode: 0 }
+    }
+
+    /// Whether clients of an address reach it, whatever its port.
+    pub fn is_reached_at(&self, address: IpAddr) -> bool {
+        let own = self.at.ip().to_canonical();
+        own.is_unspecified() || own == address
+    }
+}
+
+/// All such sockets of this network namespace.
+pub(super) fn all(carrier: Carrier) -> Vec<Waiting> {
+    let (tables, state) = match carrier {
+        Carrier::Tcp => (["tcp", "tcp6"], "0A"),
+        Carrier::Udp => (["udp", "udp6"], "07"),
+    };
+    let text = tables.map(|table| fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default());
+    text.iter().flat_map(|text| text.lines().skip(1)).filter_map(|line| waiting(line, state)).collect()
+}
+
+/// A line of a table, if its socket is in this state.
+fn waiting(line: &str, state: &str) -> Option<Waiting> {
+    let mut columns = line.split_whitespace().skip(1);
+    let at = place(columns.next()?)?;
+    // After the remote address, and then five columns before the inode.
+    if columns.nth(1)? != state {
+        return None;
+    }
+    Some(Waiting { at, inode: columns.nth(5)?.parse().ok()? })
+}
+
+/// An address and port in hexadecimal. The address is one or four words in the byte order of the machine.
+fn place(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let word = |from: usize| -> Option<[u8; 4]> {
+        Some(u32::from_str_radix(address.get(from..from + 8)?, 16).ok()?.to_ne_bytes())
+    };
+    let ip = match address.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+            IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(words.concat()).ok()?))
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+/// Those of these sockets that belong to other processes of this process group, as far as this user may see.
+pub(super) fn of_group(sockets: Vec<Waiting>) -> Vec<Waiting> {
+    let group = getpgrp().as_raw_nonzero().get();
+    let (own, mut inodes) = (getpid().as_raw_nonzero().get(), HashSet::new());
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = process.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        if pid == own || group_in(&stat) != Some(group) {
+            continue;
+        }
+        for file in fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {
+            let target = fs::read_link(file.path()).unwrap_or_default();
+            let inode =
+                target.to_str().and_then(|target| target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+            inodes.extend::<Option<u64>>(inode);
+        }
+    }
+    sockets.into_iter().filter(|socket| inodes.contains(&socket.inode)).collect()
+}
+
+/// The process group in a line of `/proc/PID/stat`. The name of the program, in parentheses, may have blanks.
+fn group_in(stat: &str) -> Option<i32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::{TcpListener, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn waiting_sockets_are_seen_with_their_address_and_without_a_connection() {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = tcp.local_addr().unwrap();
+        let found = |carrier, at| all(carrier).into_iter().find(|socket| socket.at == at);
+        let socket = found(Carrier::Tcp, at).unwrap();
+        assert!(socket.is_reached_at(at.ip()) && !socket.is_reached_at("192.0.2.1".parse().unwrap()));
+        tcp.set_nonblocking(true).unwrap();
+        assert_eq!(tcp.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        // The process of the test is not one that it started.
+        assert_eq!(of_group(vec![socket]), []);
+        drop(tcp);
+        assert_eq!(found(Carrier::Tcp, at), None);
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(found(Carrier::Udp, udp.local_addr().unwrap()).is_some());
+    }
+
+    #[test]
+    fn lines_of_both_families_are_read() {
+        let line =
+            |local: &str| format!("  0: {local} 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1");
+        let read = |local: &str| waiting(&line(local), "0A").unwrap();
+        let any = read("00000000000000000000000000000000:1F90");
+        assert_eq!((any.at, any.inode), ("[::]:8080".parse().unwrap(), 4711));
+        assert!(any.is_reached_at("192.0.2.1".parse().unwrap()));
+        assert_eq!(waiting(&line("00000000:1F90"), "07"), None);
+        let words = |address: [u8; 16]| -> String {
+            address.chunks(4).map(|word| format!("{:08X}", u32::from_ne_bytes(word.try_into().unwrap()))).collect()
+        };
+        let mapped = read(&format!("{}:0050", words(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().octets())));
+        assert!(mapped.is_reached_at("192.0.2.1".parse().unwrap()), "{mapped:?}");
+        assert_eq!(group_in("12 (a ) b) S 1 34 34 0"), Some(34));
+    }
+}
