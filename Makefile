@@ -73,16 +73,19 @@ test-endpoints: build ## unit tests, installation and contract suite of all endp
 
 # The flags apply to linking only, so cargo rebuilds only the program itself.
 image: ## the container image as an archive, without a container engine: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")
-	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static
-	deploy/strip.sh $(WIRELAB)
+	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static -C strip=symbols
 	mkdir -p target/image/context
 	cp $(WIRELAB) deploy/nsswitch.conf target/image/context/
 	$(if $(ENDPOINTS),$(WIRELAB) endpoints install $(ENDPOINTS))
 	deploy/endpoints.py $(WIRELAB) target/image/context/root $(ENDPOINTS)
 	deploy/archive.py deploy/Containerfile target/image/context localhost/wirelab:dev $(IMAGE)
 
-dist: image ## the files of a release, in target/dist: archive, Debian package, image, bill of materials, checksums (docs/installing.md)
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} deploy/dist.py $(WIRELAB) target/dist --image $(IMAGE)
+# A build of its own, without the folders of this machine in messages of panics.
+dist: export CARGO_TARGET_DIR := target/dist-build
+dist: export RUSTFLAGS := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/wirelab
+dist: ## the files of a release, in target/dist: archive, Debian package, image, bill of materials, checksums (docs/installing.md)
+	$(MAKE) image
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} deploy/dist.py $(CARGO_TARGET_DIR)/release/wirelab target/dist --image $(IMAGE)
 	@cat target/dist/SHA256SUMS
 
 cluster: cluster-check image ## a Kubernetes cluster with the image, for tests (root; NODES=3, PROXY=iptables; docs/cluster.md)

@@ -62,6 +62,10 @@ def release(program, runs, out, image):
     # The segment names the loader of shared libraries.
     if b"INTERP" in headers:
         raise ValueError(f"{program} needs shared libraries; link it with -C target-feature=+crt-static (`make dist`)")
+    for folder in [os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo"), os.getcwd()]:
+        if f"{folder}/".encode() in read(program):
+            remedy = "build it with --remap-path-prefix (`make dist`)"
+            raise ValueError(f"{program} names the folder {folder} of this machine; {remedy}")
     version = said(runs, "--version").split()[1]
     name = f"{out}/wirelab-{version}-{machine}"
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
@@ -145,15 +149,19 @@ Description: laboratory for web communication protocols
  Measures HTTP/1.1, HTTP/2, HTTP/3, gRPC and their transports side by side, with
  verdicts and intervals.
 """
+    sums = "".join(f"{hashlib.md5(content).hexdigest()}  {name}\n" for name, (content, _) in sorted(files.items()))
+    own = plain({"control": control.encode(), "md5sums": sums.encode()}, "DEBIAN/")
     with tempfile.TemporaryDirectory() as root:
-        for name, (content, mode) in {**files, "DEBIAN/control": (control.encode(), 0o644)}.items():
+        for name, (content, mode) in {**files, **own}.items():
             place = os.path.join(root, name)
             os.makedirs(os.path.dirname(place), exist_ok=True)
             with open(place, "wb") as file:
                 file.write(content)
             os.chmod(place, mode)
-        os.chmod(root, 0o755)
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
+        # Folders do not depend on the user's umask, nor the compressed blocks on the number of processors.
+        for folder, _, _ in os.walk(root):
+            os.chmod(folder, 0o755)
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "DPKG_DEB_THREADS_MAX": "1"}
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", root, path],
                        stdout=subprocess.DEVNULL, env=environment, check=True)
 

@@ -10,6 +10,7 @@ mod cluster;
 mod compare;
 mod contract;
 mod crowd;
+mod dist;
 mod fake_lab;
 mod faults;
 mod fuzz;
