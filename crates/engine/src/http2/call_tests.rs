@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use wirelab_contract::spec::Request;
 
-use super::call::refusal;
+use super::status::refusal;
 use super::tests::{Server, sent};
 use super::*;
 use crate::testing::{Plain, cases, client_spec, in_pieces, pieces};

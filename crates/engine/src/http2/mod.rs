@@ -9,6 +9,7 @@ mod frame;
 pub(crate) mod huffman;
 mod request;
 pub(crate) mod server;
+mod status;
 mod streams;
 #[cfg(test)]
 mod tests;
