@@ -19,6 +19,23 @@ pub struct MixedRequest {
     /// The expected response.
     #[serde(default, skip_serializing_if = "Expectation::is_empty")]
     pub expect: Expectation,
+    /// The method of gRPC that the request calls. Absent: the request is none of gRPC, or calls a unary method whose
+    /// messages are bytes without a known meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+}
+
+/// A method of gRPC, as its service describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Method {
+    /// Whether a response is a stream of any number of messages; otherwise it is one message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streams_response: bool,
+    /// The full name of the type of these messages.
+    pub response_type: String,
+    /// The descriptors of that type and of all that it imports: a `FileDescriptorSet` in base64.
+    pub descriptors: String,
 }
 
 /// The bytes of a request body.
@@ -29,6 +46,8 @@ pub enum Content {
     Text(String),
     /// Bytes in base64 (RFC 4648, with padding).
     Base64(String),
+    /// The messages of a call of gRPC, without their prefixes, each in base64.
+    Messages(Vec<String>),
 }
 
 /// Demands on a response. The client checks every response, after it has taken the time of its last byte. An absent
@@ -49,9 +68,13 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
     /// Paths into the response body, which is JSON, with the value of each: `{ "$.items[0].id" = 7 }` (RFC 9535).
-    /// `null` as the value only demands that the path leads to a value.
+    /// `null` as the value only demands that the path leads to a value. With gRPC, the body is the response's message in
+    /// JSON; for a method that streams responses, a list of messages.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub json: serde_json::Map<String, serde_json::Value>,
+    /// Number of messages, for a method of gRPC that streams responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
 }
 
 impl Expectation {

@@ -119,7 +119,7 @@ pub struct ClientSpec {
     /// The request to send, and the expected response.
     pub request: Request,
     /// The requests to send in place of `request`, which then repeats the first of them. Only clients whose description
-    /// has `own_requests` support it, for HTTP. Absent: all requests are equal.
+    /// has `own_requests` support it, for HTTP; the load engine also for gRPC. Absent: all requests are equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<MixedRequest>,
     /// The page, if `request` asks for a page's document and the client loads the page with all its resources. Each

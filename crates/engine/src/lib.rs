@@ -16,7 +16,8 @@
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
 //! Every client shares `schedule`, `arrivals`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`,
-//! `socket`, `tls`, `accounts`, `reading`, `payload`, `raw`, `refusal` and `file_limit`. So do the built-in endpoints.
+//! `socket`, `tls`, `accounts`, `reading`, `payload`, `raw`, `grpc`, `refusal` and `file_limit`. So do the built-in
+//! endpoints.
 
 pub mod accounts;
 pub mod arrivals;
@@ -24,6 +25,7 @@ pub mod expected;
 #[cfg(feature = "rustls")]
 pub mod failure;
 pub mod file_limit;
+pub mod grpc;
 #[cfg(feature = "load")]
 pub mod http1;
 #[cfg(feature = "load")]

@@ -36,10 +36,10 @@ impl Payload {
         let bytes: Bytes = match &request.body {
             None => return Ok(Self::Pattern(request.body_size)),
             Some(Content::Text(text)) => text.clone().into_bytes().into(),
-            Some(Content::Base64(text)) => STANDARD
-                .decode(text)
-                .map_err(|error| Refusal::failed(format!("the body of a request is no base64: {error}")))?
-                .into(),
+            Some(Content::Base64(text)) => decoded(text)?.into(),
+            Some(Content::Messages(_)) => {
+                return Err(Refusal::unsupported("a body of several messages, which only gRPC has"));
+            }
         };
         if bytes.len() as u64 != request.body_size {
             let (got, said) = (bytes.len(), request.body_size);
@@ -83,6 +83,15 @@ impl Payload {
             }
         }
     }
+}
+
+/// The bytes of a text in base64.
+///
+/// # Errors
+///
+/// [`Refusal`] if it is none.
+pub(crate) fn decoded(base64: &str) -> Result<Vec<u8>, Refusal> {
+    STANDARD.decode(base64).map_err(|error| Refusal::failed(format!("the body of a request is no base64: {error}")))
 }
 
 /// Largest beginning of a body that is encoded with its head, so that a small request takes one system call.

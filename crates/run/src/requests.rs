@@ -67,7 +67,7 @@ mod tests {
         let written: Vec<_> =
             (0..5).map(|n| WrittenRequest { path: Some(format!("/{n}")), ..Default::default() }).collect();
         let rows: Vec<_> = render(&written).unwrap().into_iter().flat_map(|one| one.variants).collect();
-        let mix = MixedRequest { name: "a".to_owned(), weight: 1, variants: rows, expect: Default::default() };
+        let mix = MixedRequest { name: "a".to_owned(), weight: 1, variants: rows, expect: Default::default(), method: None };
         let paths = |client| {
             let mut mix = vec![mix.clone()];
             divide(&mut mix, client, 2);

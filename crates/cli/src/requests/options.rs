@@ -70,6 +70,7 @@ pub(super) fn overlay(request: &mut WrittenRequest, given: &WrittenRequest) {
         sha256: expect.sha256.or(of_file.sha256),
         contains: expect.contains.or(of_file.contains),
         json: of_file.json.into_iter().chain(expect.json).collect(),
+        messages: expect.messages.or(of_file.messages),
     };
 }
 
@@ -81,6 +82,7 @@ fn expectation(args: &RequestArgs) -> Result<Expectation> {
         sha256: args.expect_sha256.clone(),
         contains: args.expect_text.clone(),
         json: json.collect::<Result<_>>()?,
+        messages: None,
     })
 }
 

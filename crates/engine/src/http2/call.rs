@@ -1,22 +1,21 @@
 //! Calls of gRPC over HTTP/2: messages behind their lengths, and a status after the last one.
 
 use std::borrow::Cow;
+use std::iter::repeat_n;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::heron;
-use wirelab_contract::mix::Content;
+use wirelab_contract::mix::{Content, MixedRequest};
 use wirelab_contract::spec::{ClientSpec, Request};
 
 use super::status::refusal;
-use crate::payload::Payload;
+use crate::grpc::{PREFIX, frame};
+use crate::payload::{self, Payload};
 use crate::refusal::{Failure, Refusal};
 
-/// Size of what precedes a message: whether it is compressed, and its length.
-const PREFIX: usize = 5;
-
-/// A unary call.
+/// A call.
 #[derive(Debug)]
 pub(super) enum Call {
     /// A call of the service `heron`.
@@ -25,21 +24,62 @@ pub(super) enum Call {
         /// The only right answer; absent: the number has no root, and the server should refuse the call.
         answer: Option<Vec<u8>>,
     },
-    /// A call of a user, whose answer may be any message.
-    Own,
+    /// A call of a user, whose answer may have any content.
+    Own(Messages),
+}
+
+/// The number of messages of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Messages {
+    /// One: the method does not stream its responses.
+    One,
+    /// A stream: of this number if it is known.
+    Stream(Option<u64>),
+}
+
+impl Messages {
+    /// Those of the answers to each request of a spec, in the order of [`prepare`](crate::requests::prepare).
+    pub fn of(spec: &ClientSpec) -> Vec<Self> {
+        if spec.mix.is_empty() {
+            return vec![Self::One];
+        }
+        let of_request = |request: &MixedRequest| match &request.method {
+            Some(method) if method.streams_response => Self::Stream(request.expect.messages),
+            _ => Self::One,
+        };
+        spec.mix.iter().flat_map(|request| repeat_n(of_request(request), request.variants.len())).collect()
+    }
+
+    /// Judges the number of messages that arrived.
+    fn judge(self, arrived: u64) -> Result<(), Failure> {
+        let (wanted, fewer, more) = match self {
+            Self::One => (1, ErrorKind::Protocol, ErrorKind::Protocol),
+            Self::Stream(Some(wanted)) => (wanted, ErrorKind::Truncated, ErrorKind::Digest),
+            Self::Stream(None) => return Ok(()),
+        };
+        if arrived == wanted {
+            return Ok(());
+        }
+        let kind = if arrived < wanted { fewer } else { more };
+        Err(Failure::new(kind, format!("the answer has {arrived} messages instead of {wanted}")))
+    }
 }
 
 /// The request over HTTP/2 that makes the call of this spec; other protocols have their request already.
-pub(super) fn as_http(spec: &ClientSpec) -> Result<Cow<'_, ClientSpec>, Refusal> {
+///
+/// # Errors
+///
+/// [`Refusal`] if the path names no method, or the body is no message.
+pub fn as_http(spec: &ClientSpec) -> Result<Cow<'_, ClientSpec>, Refusal> {
     if !spec.protocol.is_grpc() {
         return Ok(Cow::Borrowed(spec));
     }
-    let (path, message) = match heron::number(&spec.request.path) {
-        Some(number) => (heron::METHOD.to_owned(), heron_message(spec, number)?),
-        None => (spec.request.path.clone(), own_message(&spec.request)?),
+    let (path, messages) = match heron::number(&spec.request.path) {
+        Some(number) => (heron::METHOD.to_owned(), vec![heron_message(spec, number)?]),
+        None => (spec.request.path.clone(), own_messages(&spec.request)?),
     };
-    let length = u32::try_from(message.len()).map_err(|_| Refusal::unsupported("a message of 4 GiB or more"))?;
-    let framed = [&[0][..], &length.to_be_bytes(), &message].concat();
+    let mut framed = Vec::new();
+    messages.iter().try_for_each(|message| frame(&mut framed, message))?;
     let mut spec = spec.clone();
     let request = &mut spec.request;
     request.method = "POST".to_owned();
@@ -71,16 +111,24 @@ fn heron_message(spec: &ClientSpec, number: f64) -> Result<Vec<u8>, Refusal> {
     Ok(message)
 }
 
-fn own_message(request: &Request) -> Result<Vec<u8>, Refusal> {
+fn own_messages(request: &Request) -> Result<Vec<Vec<u8>>, Refusal> {
     let Request { path, body_size, .. } = request;
     if !is_method(path) {
         return Err(Refusal::unsupported(format!(
             "the path `{path}`: gRPC supports `/heron/NUMBER`, or the name of a method as in `/package.Service/Method`"
         )));
     }
+    if let Some(Content::Messages(messages)) = &request.body {
+        let messages: Vec<_> = messages.iter().map(|message| payload::decoded(message)).collect::<Result<_, _>>()?;
+        let size: usize = messages.iter().map(Vec::len).sum();
+        return match size as u64 == *body_size {
+            true => Ok(messages),
+            false => Err(Refusal::failed(format!("the messages have {size} bytes, but `body_size` is {body_size}"))),
+        };
+    }
     match (Payload::of(request)?, body_size) {
-        (Payload::Own(bytes), _) => Ok(bytes.to_vec()),
-        (Payload::Pattern(_), 0) => Ok(Vec::new()),
+        (Payload::Own(bytes), _) => Ok(vec![bytes.to_vec()]),
+        (Payload::Pattern(_), 0) => Ok(vec![Vec::new()]),
         (Payload::Pattern(_), size) => Err(Refusal::unsupported(format!(
             "`body_size` is {size} without `body`; a generated body is no message, so a call of gRPC needs its own"
         ))),
@@ -96,11 +144,11 @@ fn is_method(path: &str) -> bool {
 
 impl Call {
     /// The call of a spec; `None` without gRPC.
-    pub fn of(spec: &ClientSpec) -> Option<Self> {
+    pub fn of(spec: &ClientSpec, messages: Messages) -> Option<Self> {
         if !spec.protocol.is_grpc() {
             return None;
         }
-        let Some(number) = heron::number(&spec.request.path) else { return Some(Self::Own) };
+        let Some(number) = heron::number(&spec.request.path) else { return Some(Self::Own(messages)) };
         let answer = (!heron::root(number).is_nan()).then(|| heron::answer(spec.protocol, number));
         Some(Self::Heron { number, answer })
     }
@@ -125,9 +173,9 @@ impl Call {
         if reply.prefix_bytes != 0 || reply.left != 0 {
             return fail(ErrorKind::Protocol, "the answer ended within a message".to_owned());
         }
-        if reply.messages != 1 {
-            let messages = reply.messages;
-            return fail(ErrorKind::Protocol, format!("the answer has {messages} messages instead of 1"));
+        match self {
+            Self::Heron { .. } => Messages::One.judge(reply.messages)?,
+            Self::Own(messages) => messages.judge(reply.messages)?,
         }
         match self {
             Self::Heron { answer: Some(answer), .. } if !reply.differs && reply.size == answer.len() as u64 => {}
@@ -135,7 +183,7 @@ impl Call {
                 let root = heron::root(*number);
                 return fail(ErrorKind::Digest, format!("the answer to {number} is not the message that holds {root}"));
             }
-            Self::Own => {}
+            Self::Own(_) => {}
         }
         Ok(reply.size)
     }
@@ -161,7 +209,7 @@ pub(super) struct Reply {
     /// Bytes to come of the current message.
     left: u32,
     /// Messages that began.
-    messages: u32,
+    messages: u64,
     /// Bytes of messages.
     size: u64,
     is_compressed: bool,
@@ -170,15 +218,22 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Takes bytes of the body, and passes those of messages on.
-    pub fn take(&mut self, call: &Call, mut bytes: &[u8], mut message: impl FnMut(&[u8])) {
+    /// Takes bytes of the body, and passes on what the answer is judged by: the message of wirelab's own service, but the
+    /// whole body of a call of the user, whose messages are told apart later.
+    pub fn take(&mut self, call: &Call, mut bytes: &[u8], mut judged: impl FnMut(&[u8])) {
+        let is_own = matches!(call, Call::Own(_));
+        if is_own {
+            judged(bytes);
+        }
         while let Some(first) = bytes.first() {
             if self.left > 0 {
                 let (now, later) = bytes.split_at(bytes.len().min(self.left as usize));
                 self.differs |= !call.admits(self.size, now);
                 self.left -= now.len() as u32;
                 self.size += now.len() as u64;
-                message(now);
+                if !is_own {
+                    judged(now);
+                }
                 bytes = later;
                 continue;
             }
@@ -189,7 +244,7 @@ impl Reply {
                 let [flag, length @ ..] = self.prefix;
                 self.is_compressed |= flag != 0;
                 self.left = u32::from_be_bytes(length);
-                self.messages = self.messages.saturating_add(1);
+                self.messages += 1;
                 self.prefix_bytes = 0;
             }
         }

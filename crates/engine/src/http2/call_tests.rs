@@ -5,7 +5,6 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use wirelab_contract::spec::Request;
 
-use super::status::refusal;
 use super::tests::{Server, sent};
 use super::*;
 use crate::testing::{Plain, cases, client_spec, in_pieces, pieces};
@@ -133,6 +132,52 @@ fn a_path_that_names_no_method_and_a_message_of_another_size_are_refused() {
         let planned = Http2::plan(&ClientSpec { request: wrong, ..spec() });
         assert!(matches!(planned, Err(Refusal::Unsupported(text)) if text.contains(why)));
     }
+}
+
+/// The spec of a call of the user with these messages, whose answer is a stream.
+fn stream_spec(messages: &[&str], expected: Option<u64>) -> ClientSpec {
+    let mut spec = spec();
+    let size = messages.len();
+    spec.mix = serde_json::from_value(json!([{
+        "name": "own", "weight": 1,
+        "variants": [{"method": "POST", "path": "/a.B/C", "body_size": size, "body": {"messages": messages}}],
+        "expect": {"messages": expected},
+        "method": {"streams_response": true, "response_type": "a.D", "descriptors": ""},
+    }]))
+    .unwrap();
+    spec
+}
+
+#[test]
+fn all_messages_of_a_call_are_sent_each_behind_its_length() {
+    for messages in [&[][..], &["Bw=="], &["Bw==", "CA==", "CQ=="]] {
+        let mut machine = Http2::new(&Rc::new(Http2::plan(&stream_spec(messages, None)).unwrap()));
+        machine.start(0, 0);
+        let frames = sent(&mut machine);
+        let body: Vec<_> =
+            frames.iter().filter(|frame| frame.0 == kind::DATA).flat_map(|frame| frame.3.clone()).collect();
+        let right: Vec<_> = (7..).take(messages.len()).flat_map(|byte| message(&[byte])).collect();
+        assert_eq!(body, right);
+        assert!(frames.last().unwrap().1 & flag::END_STREAM != 0);
+    }
+}
+
+#[test]
+fn an_answer_may_have_any_number_of_messages_or_the_expected_one() {
+    let three =
+        reply(Server::default().settings(&[]), 1, &[message(b"ab"), message(b""), message(b"c")].concat(), b"0");
+    for (expected, outcome) in [
+        (None, ("done", 0, None, 3, None)),
+        (Some(3), ("done", 0, None, 3, None)),
+        (Some(4), ("failed", 0, None, 0, Some(ErrorKind::Truncated))),
+        (Some(2), ("failed", 0, None, 0, Some(ErrorKind::Digest))),
+    ] {
+        let machine = Http2::new(&Rc::new(Http2::plan(&stream_spec(&[], expected)).unwrap()));
+        assert_eq!(outcome_of(machine, &three), outcome, "{expected:?}");
+    }
+    let none = reply(Server::default().settings(&[]), 1, &[], b"0");
+    let machine = Http2::new(&Rc::new(Http2::plan(&stream_spec(&[], None)).unwrap()));
+    assert_eq!(outcome_of(machine, &none), ("done", 0, None, 0, None));
 }
 
 proptest! {

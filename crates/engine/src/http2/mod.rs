@@ -27,12 +27,14 @@ use wirelab_contract::spec::ClientSpec;
 use crate::machine::{INTERIM_LIMIT, Inbox, Machine, Slot, interim_flood};
 use crate::refusal::{Failure, Refusal};
 
+pub use call::as_http;
 use fields::Decoder;
 pub(crate) use fields::{encode_integer, integer};
 use frame::{HEADER, Header, LARGEST, code, flag, kind, setting};
 pub use request::Encoded;
 use request::Form;
 pub(crate) use request::Head;
+pub use status::refusal;
 use streams::{Stream, Streams};
 
 /// Concurrent requests before the peer has said how many it allows; it should allow a hundred (section 6.5.2).
@@ -341,7 +343,7 @@ impl Http2 {
         let body = &bytes[..data.left.min(bytes.len())];
         if let Some(stream) = self.streams.find(data.stream) {
             match self.requests.call(stream.number) {
-                Some(call) => stream.reply.take(call, body, |message| inbox.body(stream.slot, message)),
+                Some(call) => stream.reply.take(call, body, |judged| inbox.body(stream.slot, judged)),
                 None => inbox.body(stream.slot, body),
             }
             stream.bytes_in += body.len() as u64;

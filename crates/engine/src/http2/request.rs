@@ -2,7 +2,7 @@
 
 use wirelab_contract::spec::ClientSpec;
 
-use super::call::{self, Call};
+use super::call::{self, Call, Messages};
 use super::fields::{encode_integer, encode_literal, encode_named};
 use super::frame::{self, flag, kind, setting};
 use super::windows::Windows;
@@ -92,8 +92,10 @@ impl Encoded {
             shared.encode(&mut part, form, 61 + entered.len());
             part
         });
-        let rests = prepare(spec, |one| Ok((Payload::of(&call::as_http(one)?.request)?, Call::of(one))))?;
-        let requests = heads.iter().zip(rests).map(|(head, (payload, call))| {
+        let payloads = prepare(spec, |one| Payload::of(&call::as_http(one)?.request))?;
+        let mut messages = Messages::of(spec).into_iter();
+        let calls = prepare(spec, |one| Ok(Call::of(one, messages.next().unwrap_or(Messages::One))))?;
+        let requests = heads.iter().zip(payloads).zip(calls).map(|((head, payload), call)| {
             let own = Head {
                 pseudo: retained(&head.pseudo, |field| !shared.pseudo.contains(field)),
                 fields: retained(&head.fields, |(name, _)| shared.values(name).next().is_none()),

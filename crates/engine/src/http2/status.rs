@@ -27,7 +27,8 @@ const STATUSES: [&str; 17] = [
 const REASON: usize = 200;
 
 /// The status other than 0, its name, and the server's reason, which is percent-encoded.
-pub(super) fn refusal(status: u32, reason: &[u8]) -> String {
+#[must_use]
+pub fn refusal(status: u32, reason: &[u8]) -> String {
     let name = usize::try_from(status).ok().and_then(|status| STATUSES.get(status));
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
     let reason = percent_decode(reason).decode_utf8_lossy();

@@ -1,10 +1,13 @@
 //! The expected response to a request of a mix.
 
 use ring::digest::{SHA256, digest};
+use serde_json::Value;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::mix::Expectation;
 
 use super::json_path::JsonPath;
+use super::messages::Reader;
+use crate::grpc;
 use crate::refusal::{Failure, Refusal};
 
 /// Longest part of a response in a message, in characters.
@@ -14,15 +17,25 @@ const SHOWN: usize = 80;
 #[derive(Debug)]
 pub(super) struct Check {
     written: Expectation,
-    json: Vec<(JsonPath, serde_json::Value)>,
+    json: Vec<(JsonPath, Value)>,
+    form: Form,
+}
+
+/// What the bytes of a response are.
+#[derive(Debug)]
+pub(super) enum Form {
+    /// Its body.
+    Body,
+    /// Messages of gRPC behind their prefixes, which are no part of the content; with a reader, they can become JSON.
+    Messages(Option<Reader>),
 }
 
 impl Check {
     /// Prepares an expectation.
-    pub fn of(written: &Expectation) -> Result<Self, Refusal> {
+    pub fn of(written: &Expectation, form: Form) -> Result<Self, Refusal> {
         let json = written.json.iter().map(|(path, value)| Ok((JsonPath::of(path)?, value.clone())));
         let json = json.collect::<Result<_, Refusal>>()?;
-        Ok(Self { written: written.clone(), json })
+        Ok(Self { written: written.clone(), json, form })
     }
 
     /// Whether nothing is expected beyond success.
@@ -40,8 +53,19 @@ impl Check {
         self.written.reads_body()
     }
 
-    /// Checks size and content of a response's body of `got` bytes.
-    pub fn body(&self, got: u64, body: &[u8]) -> Result<(), Failure> {
+    /// Checks size and content of a response of `got` bytes, which are in the form of this check.
+    pub fn body(&self, got: u64, bytes: &[u8]) -> Result<(), Failure> {
+        match &self.form {
+            Form::Body => self.content(got, bytes, || serde_json::from_slice(bytes).ok()),
+            // The protocol machine has found no incomplete message.
+            Form::Messages(reader) => {
+                let messages = grpc::split(bytes).unwrap_or_default();
+                self.content(got, &messages.concat(), || reader.as_ref()?.json(&messages))
+            }
+        }
+    }
+
+    fn content(&self, got: u64, body: &[u8], json: impl FnOnce() -> Option<Value>) -> Result<(), Failure> {
         let fail = |message: String| Err(Failure::new(ErrorKind::Digest, message));
         let Expectation { size, sha256, contains, .. } = &self.written;
         match *size {
@@ -66,8 +90,12 @@ impl Check {
         if self.json.is_empty() {
             return Ok(());
         }
-        let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else {
-            return fail(format!("the response is not JSON; it begins with {}", excerpt(body)));
+        let Some(value) = json() else {
+            let what = match &self.form {
+                Form::Body => "not JSON",
+                Form::Messages(_) => "no message of the method's type",
+            };
+            return fail(format!("the response is {what}; it begins with {}", excerpt(body)));
         };
         for (path, wanted) in &self.json {
             let found = path.find(&value);
@@ -106,7 +134,7 @@ mod tests {
     use super::*;
 
     fn check(written: serde_json::Value, body: &str) -> Result<(), Failure> {
-        let check = Check::of(&serde_json::from_value(written).unwrap()).unwrap();
+        let check = Check::of(&serde_json::from_value(written).unwrap(), Form::Body).unwrap();
         check.body(body.len() as u64, body.as_bytes())
     }
 
@@ -148,6 +176,6 @@ mod tests {
     #[test]
     fn a_path_that_is_none_is_refused() {
         let written = serde_json::from_value(json!({"json": {"$.[": 1}})).unwrap();
-        assert!(matches!(Check::of(&written), Err(Refusal::Unsupported(why)) if why.contains("$.[")));
+        assert!(matches!(Check::of(&written, Form::Body), Err(Refusal::Unsupported(why)) if why.contains("$.[")));
     }
 }

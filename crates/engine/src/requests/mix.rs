@@ -5,7 +5,8 @@ use std::cell::{Cell, RefCell};
 use wirelab_contract::mix::MixedRequest;
 use wirelab_contract::spec::{ClientSpec, Request};
 
-use super::expectation::Check;
+use super::expectation::{Check, Form};
+use super::messages::Reader;
 use crate::refusal::Refusal;
 use crate::rounds::Rounds;
 use crate::schedule::Share;
@@ -29,7 +30,10 @@ pub struct Pick {
 /// # Errors
 ///
 /// Those of `prepare`.
-pub fn prepare<T>(spec: &ClientSpec, prepare: impl Fn(&ClientSpec) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
+pub fn prepare<T>(
+    spec: &ClientSpec,
+    mut prepare: impl FnMut(&ClientSpec) -> Result<T, Refusal>,
+) -> Result<Vec<T>, Refusal> {
     if spec.mix.is_empty() {
         return Ok(vec![prepare(spec)?]);
     }
@@ -79,7 +83,7 @@ impl Mix {
         let mut requests = Vec::with_capacity(spec.mix.len());
         let mut first = 0;
         for request in &spec.mix {
-            requests.push(Member::of(request, first, share)?);
+            requests.push(Member::of(request, first, share, spec.protocol.is_grpc())?);
             first += request.variants.len();
         }
         let rounds = Rounds::new(spec.mix.iter().map(|request| request.weight), spec.seed, share);
@@ -116,10 +120,11 @@ impl Mix {
 }
 
 impl Member {
-    fn of(request: &MixedRequest, first: usize, share: Share) -> Result<Self, Refusal> {
+    fn of(request: &MixedRequest, first: usize, share: Share, is_grpc: bool) -> Result<Self, Refusal> {
         if request.variants.is_empty() {
             return Err(Refusal::unsupported(format!("the request `{}` of `mix` has no variants", request.name)));
         }
+        let form = if is_grpc { Form::Messages(reader(request)?) } else { Form::Body };
         let sizes: Vec<_> = request.variants.iter().map(|variant: &Request| variant.body_size).collect();
         Ok(Self {
             name: request.name.clone(),
@@ -127,8 +132,20 @@ impl Member {
             next: Cell::new(share.index as usize % sizes.len()),
             step: share.of as usize,
             sizes,
-            check: Check::of(&request.expect)?,
+            check: Check::of(&request.expect, form)?,
         })
+    }
+}
+
+/// What reads the messages of responses, if paths into their JSON are expected.
+fn reader(request: &MixedRequest) -> Result<Option<Reader>, Refusal> {
+    match &request.method {
+        _ if request.expect.json.is_empty() => Ok(None),
+        Some(method) => Reader::of(method).map(Some),
+        None => Err(Refusal::unsupported(format!(
+            "paths into the JSON of the response to `{}`, because its `method` is unknown",
+            request.name
+        ))),
     }
 }
 
@@ -146,6 +163,7 @@ mod tests {
             weight,
             variants: (0..rows).map(variant).collect(),
             expect: Default::default(),
+            method: None,
         }
     }
 

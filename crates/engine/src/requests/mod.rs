@@ -2,6 +2,7 @@
 
 mod expectation;
 mod json_path;
+mod messages;
 mod mix;
 
 use wirelab_contract::error_kind::ErrorKind;

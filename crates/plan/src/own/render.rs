@@ -114,6 +114,7 @@ impl Form {
             weight: written.weight(),
             variants: (0..rows).map(variant).collect::<Result<_, _>>()?,
             expect: written.expect.clone(),
+            method: None,
         })
     }
 
