@@ -33,15 +33,19 @@ pub struct WrittenRequest {
     /// Cookies, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub cookies: IndexMap<String, String>,
-    /// The text of the body. Within strings of JSON, values of placeholders are escaped.
+    /// The text of the body. Within strings of JSON, values of placeholders are escaped. With gRPC, the message as JSON;
+    /// for a method that takes a stream, a list of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// The file with the body.
+    /// The file with the body. With gRPC, the message as JSON, or encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_file: Option<PathBuf>,
     /// The size of a generated body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_size: Option<Size>,
+    /// With gRPC, the descriptors of the service, as `protoc --include_imports --descriptor_set_out=FILE` writes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protoset: Option<PathBuf>,
     /// A file with values: CSV with names in the first row, or JSON lines. Requests take its rows in turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,

@@ -27,7 +27,7 @@ impl Sources for Here {
 /// # Errors
 /// If a value is missing, or a file cannot be used.
 pub fn render(written: &[WrittenRequest]) -> Result<Vec<MixedRequest>, RequestError> {
-    own::render(written, &Here)
+    own::render(written, false, &Here)
 }
 
 /// Rejects a plan whose requests lack a value, before anything is measured.

@@ -1,8 +1,11 @@
 //! Why requests of a user cannot be sent.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+
+use super::{MessageError, SchemaError};
 
 /// Why the requests cannot be sent. No message has the value of a placeholder, which may be a secret.
 #[derive(Debug)]
@@ -40,6 +43,39 @@ pub enum RequestError {
         path: PathBuf,
         /// Names of the data.
         known: Vec<String>,
+    },
+    /// A key belongs to the other kind of request: HTTP, or a call of gRPC.
+    WrongKind {
+        /// The key.
+        key: &'static str,
+        /// Whether the requests are calls of gRPC.
+        is_grpc: bool,
+    },
+    /// The descriptors of a service do not describe the method.
+    Schema {
+        /// Their file; absent: the server itself has reported them.
+        path: Option<PathBuf>,
+        /// What is wrong.
+        error: SchemaError,
+    },
+    /// No descriptors are known, and no server can be asked.
+    NoDescriptors {
+        /// The path of the method.
+        method: String,
+    },
+    /// The server did not report its descriptors.
+    Reflection(Box<dyn Error + Send + Sync>),
+    /// JSON is no message of the method.
+    Message {
+        /// The row of the data, from 1, if the request has data.
+        row: Option<usize>,
+        /// What is wrong.
+        error: MessageError,
+    },
+    /// A number of messages is expected of a method that answers with one.
+    NoStream {
+        /// The path of the method.
+        method: String,
     },
     /// All requests together are too large.
     TooLarge {
@@ -86,6 +122,27 @@ impl fmt::Display for RequestError {
                 known.join(", "),
                 known.first().map_or("NAME", String::as_str)
             ),
+            Self::WrongKind { key, is_grpc: true } => {
+                write!(f, "`{key}` is about HTTP, but the requests are calls of gRPC; remove it")
+            }
+            Self::WrongKind { key, is_grpc: false } => {
+                write!(
+                    f,
+                    "`{key}` is about gRPC, but the requests are none of its calls; remove it, or set the protocol"
+                )
+            }
+            Self::Schema { path: Some(path), error } => write!(f, "`{}`: {error}", path.display()),
+            Self::Schema { path: None, error } => write!(f, "the descriptors that the server reports: {error}"),
+            Self::NoDescriptors { method } => write!(
+                f,
+                "the types of `{method}` are unknown; `protoset` names the file with the descriptors of its service"
+            ),
+            Self::Reflection(error) => error.fmt(f),
+            Self::Message { row: Some(row), error } => write!(f, "with row {row} of the data, {error}"),
+            Self::Message { row: None, error } => error.fmt(f),
+            Self::NoStream { method } => {
+                write!(f, "`expect.messages` is set, but `{method}` answers with one message; remove it")
+            }
             Self::TooLarge { bytes, most } => {
                 write!(f, "the requests with all rows of data have {bytes} bytes, at most {most}; use fewer rows")
             }
@@ -93,8 +150,8 @@ impl fmt::Display for RequestError {
     }
 }
 
-impl std::error::Error for RequestError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl Error for RequestError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Unreadable { source, .. } => Some(source),
             _ => None,

@@ -1,13 +1,19 @@
-//! Requests of users: their rules, and the requests that clients send, with the values of placeholders.
+//! Requests of users: their rules, and the requests that clients send, with the values of placeholders. Those of gRPC
+//! are encoded by the descriptors of their service.
 
+mod calls;
 mod check;
 mod data;
 mod error;
 mod job;
+mod message;
 mod render;
+mod schema;
 mod template;
 
 pub use check::check;
 pub use error::RequestError;
 pub(crate) use job::with_requests;
-pub use render::{Sources, render};
+pub use message::MessageError;
+pub use render::{Sources, Unreported, render};
+pub use schema::SchemaError;

@@ -1,18 +1,22 @@
 //! From a written request to the requests that clients send.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prost_reflect::MethodDescriptor;
 use wirelab_model::mix::{Content, MixedRequest};
 use wirelab_model::nearest::nearest;
 use wirelab_model::request::{FieldValues, WrittenRequest};
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::Request;
 
+use super::calls::{self, Schemas};
 use super::data::Data;
 use super::error::RequestError;
+use super::message::{described, encode, is_json};
 use super::template::{Escape, Placeholder, Template};
 
 /// The largest size of all requests together, in bytes.
@@ -28,15 +32,40 @@ pub trait Sources {
     /// # Errors
     /// If it cannot be read.
     fn file(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The descriptors of a service of gRPC that the server itself reports, as a `FileDescriptorSet`. The question has
+    /// these header fields. `None` if no server can be asked.
+    ///
+    /// # Errors
+    /// If the server does not report them.
+    fn reflect(&self, _service: &str, _headers: &[(String, String)]) -> Result<Option<Vec<u8>>, Unreported> {
+        Ok(None)
+    }
 }
 
-/// The requests to send, with every placeholder replaced. They may hold secrets, so they belong into no file of a run.
+/// Why a server did not report descriptors.
+pub type Unreported = Box<dyn Error + Send + Sync>;
+
+/// The requests to send, with every placeholder replaced: calls of gRPC, or requests of HTTP. They may hold secrets, so
+/// they belong into no file of a run.
 ///
 /// # Errors
 /// If a value is missing, or a file cannot be used.
-pub fn render(written: &[WrittenRequest], sources: &dyn Sources) -> Result<Vec<MixedRequest>, RequestError> {
-    let mut left = LARGEST;
-    written.iter().map(|request| Form::of(request, sources)?.render(request, sources, &mut left)).collect()
+pub fn render(
+    written: &[WrittenRequest],
+    is_grpc: bool,
+    sources: &dyn Sources,
+) -> Result<Vec<MixedRequest>, RequestError> {
+    let (mut left, mut schemas) = (LARGEST, Schemas::default());
+    let each = written.iter().map(|request| {
+        calls::check_keys(request, is_grpc)?;
+        let mut form = Form::of(request, is_grpc, sources)?;
+        if is_grpc {
+            form.method = form.described(request, sources, &mut schemas)?;
+        }
+        form.render(request, sources, &mut left)
+    });
+    each.collect()
 }
 
 /// A request with its texts cut at their placeholders.
@@ -45,18 +74,22 @@ struct Form {
     headers: Vec<(String, Template)>,
     body: Body,
     data: Option<Data>,
+    /// The method of gRPC, if its descriptors are known.
+    method: Option<MethodDescriptor>,
 }
 
 enum Body {
     None,
     Generated(u64),
     Text(Template, Escape),
+    /// Messages of gRPC as JSON.
+    Messages(Template),
     Bytes(Vec<u8>),
 }
 
 impl Form {
-    fn of(request: &WrittenRequest, sources: &dyn Sources) -> Result<Self, RequestError> {
-        let body = body(request, sources)?;
+    fn of(request: &WrittenRequest, is_grpc: bool, sources: &dyn Sources) -> Result<Self, RequestError> {
+        let body = body(request, is_grpc, sources)?;
         let mut headers = Vec::new();
         if request.field("user-agent").is_none() {
             headers.push(("user-agent".to_owned(), Template::of(USER_AGENT)));
@@ -79,12 +112,31 @@ impl Form {
                 why,
             })?),
         };
-        Ok(Self { path: Template::of(request.path()), headers, body, data })
+        Ok(Self { path: Template::of(request.path()), headers, body, data, method: None })
+    }
+
+    /// The method of a call, if JSON has to become its messages, or its messages JSON.
+    fn described(
+        &self,
+        request: &WrittenRequest,
+        sources: &dyn Sources,
+        schemas: &mut Schemas,
+    ) -> Result<Option<MethodDescriptor>, RequestError> {
+        let expect = &request.expect;
+        let is_needed = matches!(self.body, Body::Messages(_)) || !expect.json.is_empty() || expect.messages.is_some();
+        if !is_needed && request.protoset.is_none() {
+            return Ok(None);
+        }
+        let method = schemas.method(request, &self.headers(0, sources)?, sources)?;
+        if expect.messages.is_some() && !method.is_server_streaming() {
+            return Err(RequestError::NoStream { method: request.path().to_owned() });
+        }
+        Ok(Some(method))
     }
 
     fn templates(&self) -> impl Iterator<Item = &Template> {
         let body = match &self.body {
-            Body::Text(template, _) => Some(template),
+            Body::Text(template, _) | Body::Messages(template) => Some(template),
             Body::None | Body::Generated(_) | Body::Bytes(_) => None,
         };
         [&self.path].into_iter().chain(self.headers.iter().map(|(_, template)| template)).chain(body)
@@ -114,18 +166,24 @@ impl Form {
             weight: written.weight(),
             variants: (0..rows).map(variant).collect::<Result<_, _>>()?,
             expect: written.expect.clone(),
-            method: None,
+            method: self.method.as_ref().map(described),
         })
     }
 
     fn variant(&self, written: &WrittenRequest, row: usize, sources: &dyn Sources) -> Result<Request, RequestError> {
         let value = |placeholder: &Placeholder| self.value(placeholder, row, sources);
-        let headers =
-            self.headers.iter().map(|(name, template)| Ok((name.clone(), template.fill(Escape::None, value)?)));
         let (body_size, body) = match &self.body {
             Body::None => (0, None),
             Body::Generated(size) => (*size, None),
             Body::Bytes(bytes) => (bytes.len() as u64, Some(Content::Base64(STANDARD.encode(bytes)))),
+            Body::Messages(template) => {
+                let path = || written.path().to_owned();
+                let method = self.method.as_ref().ok_or_else(|| RequestError::NoDescriptors { method: path() })?;
+                let row = self.data.as_ref().map(|_| row + 1);
+                let json = template.fill(Escape::Json, value)?;
+                let (messages, size) = encode(method, &json).map_err(|error| RequestError::Message { row, error })?;
+                (size, Some(messages))
+            }
             Body::Text(template, escape) => {
                 let text = template.fill(*escape, value)?;
                 (text.len() as u64, Some(Content::Text(text)))
@@ -136,9 +194,14 @@ impl Form {
             path: self.path.fill(Escape::Percent, value)?,
             body_size,
             body,
-            headers: headers.collect::<Result<_, RequestError>>()?,
+            headers: self.headers(row, sources)?,
             expect: None,
         })
+    }
+
+    fn headers(&self, row: usize, sources: &dyn Sources) -> Result<Vec<(String, String)>, RequestError> {
+        let value = |placeholder: &Placeholder| self.value(placeholder, row, sources);
+        self.headers.iter().map(|(name, template)| Ok((name.clone(), template.fill(Escape::None, value)?))).collect()
     }
 
     fn value(&self, placeholder: &Placeholder, row: usize, sources: &dyn Sources) -> Result<String, RequestError> {
@@ -160,8 +223,12 @@ impl Form {
     }
 }
 
-fn body(request: &WrittenRequest, sources: &dyn Sources) -> Result<Body, RequestError> {
-    let template = |text: &str| Body::Text(Template::of(text), escape(request, text));
+fn body(request: &WrittenRequest, is_grpc: bool, sources: &dyn Sources) -> Result<Body, RequestError> {
+    let template = |text: &str| match is_grpc {
+        true if is_json(text) => Body::Messages(Template::of(text)),
+        true => Body::Text(Template::of(text), Escape::None),
+        false => Body::Text(Template::of(text), escape(request, text)),
+    };
     if let Some(text) = &request.body {
         return Ok(template(text));
     }
@@ -191,7 +258,7 @@ fn text(path: &Path, sources: &dyn Sources) -> Result<String, RequestError> {
     String::from_utf8(read(path, sources)?).map_err(|_| RequestError::NotText { path: path.to_owned() })
 }
 
-fn read(path: &Path, sources: &dyn Sources) -> Result<Vec<u8>, RequestError> {
+pub(super) fn read(path: &Path, sources: &dyn Sources) -> Result<Vec<u8>, RequestError> {
     sources.file(path).map_err(|source| RequestError::Unreadable { path: path.to_owned(), source })
 }
 
@@ -218,7 +285,7 @@ mod tests {
     }
 
     fn of(toml: &str) -> Result<MixedRequest, RequestError> {
-        Ok(render(&[toml::from_str(toml).unwrap()], &Fixed)?.remove(0))
+        Ok(render(&[toml::from_str(toml).unwrap()], false, &Fixed)?.remove(0))
     }
 
     #[test]
