@@ -146,3 +146,68 @@ impl fmt::Display for MessageError {
 }
 
 impl std::error::Error for MessageError {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::shop;
+    use super::super::schema::Schema;
+    use super::*;
+
+    fn encoded(method: &str, json: &str) -> Result<(Vec<Vec<u8>>, u64), MessageError> {
+        let schema = Schema::read(&shop(&[])).unwrap();
+        let (content, size) = encode(&schema.method(&format!("/shop.Cart/{method}")).unwrap(), json)?;
+        let Content::Messages(messages) = content else { panic!("{content:?}") };
+        Ok((messages.iter().map(|message| STANDARD.decode(message).unwrap()).collect(), size))
+    }
+
+    #[test]
+    fn json_becomes_the_bytes_of_the_encoding() {
+        let (messages, size) =
+            encoded("Put", r#"{"count": 7, "items": [{"name": "a", "sku": "9"}], "state": "PAID"}"#).unwrap();
+        // Fields 1 (varint), 2 (length-delimited, with its own fields 1 and 2) and 3 (varint).
+        assert_eq!(messages, [[0x08, 7, 0x12, 5, 0x0a, 1, b'a', 0x10, 9, 0x18, 1]]);
+        assert_eq!(size, 11);
+        assert_eq!(encoded("Put", "{}").unwrap(), (vec![vec![]], 0));
+    }
+
+    #[test]
+    fn a_method_that_takes_a_stream_has_a_list_of_messages() {
+        let (messages, size) = encoded("Add", r#"[{"sku": 1}, {}, {"sku": 2}]"#).unwrap();
+        assert_eq!((messages, size), (vec![vec![0x10, 1], vec![], vec![0x10, 2]], 4));
+        assert_eq!(encoded("Add", "[]").unwrap(), (vec![], 0));
+    }
+
+    #[test]
+    fn json_that_does_not_fit_is_refused_with_the_path_and_the_expected_type() {
+        for (method, json, words) in [
+            ("Put", r#"{"count": "many"}"#, &["`shop.Order`", "at `count`", "expected a value of the type int32"][..]),
+            ("Put", r#"{"count": 3000000000}"#, &["at `count`", "int32"]),
+            ("Put", r#"{"items": [{}, {"sku": true}]}"#, &["at `items[1].sku`", "int64"]),
+            (
+                "Put",
+                r#"{"items": [{"nme": ""}]}"#,
+                &["at `items[0]`", "'nme'", "`shop.Item`, whose fields are name, sku"],
+            ),
+            ("Put", r#"{"state": "LOST"}"#, &["at `state`", "one of OPEN, PAID"]),
+            ("Put", r#"{"cout": 1}"#, &["'cout'", "whose fields are count, items, state"]),
+            ("Put", "7", &["`shop.Order`", "whose fields are"]),
+            ("Put", r#"{"count": 1"#, &["no JSON", "line 1 column 11"]),
+            ("Put", "[{}]", &["`shop.Cart.Put` takes one message"]),
+            ("Add", "{}", &["`shop.Cart.Add` takes a stream", "as a list"]),
+            ("Add", r#"[{}, {"sku": "x"}]"#, &["at `[1].sku`", "int64"]),
+        ] {
+            let why = encoded(method, json).unwrap_err().to_string();
+            assert!(words.iter().all(|word| why.contains(word)), "{json}: {why}");
+        }
+    }
+
+    #[test]
+    fn encoded_messages_are_not_taken_for_json() {
+        for json in ["{}", " [1]", "2", "\"a\"", r#"{"sku": {{sku}}}"#] {
+            assert!(is_json(json), "{json}");
+        }
+        for encoded in ["", "\u{8}\u{7}", "\"\u{1}a", "\u{12}\u{5}name"] {
+            assert!(!is_json(encoded), "{encoded:?}");
+        }
+    }
+}

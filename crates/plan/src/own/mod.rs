@@ -5,6 +5,8 @@ mod calls;
 mod check;
 mod data;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod job;
 mod message;
 mod render;

@@ -278,6 +278,7 @@ mod tests {
                 Some("users.csv") => Ok(b"user,id\nann,1\n\"b o\",2\n".to_vec()),
                 Some("token") => Ok(b"from file\n".to_vec()),
                 Some("image") => Ok(vec![255, 0]),
+                Some("shop.pb") => Ok(super::super::fixture::shop(&[])),
                 Some("order.json") => Ok(br#"{"user":"{{user}}"}"#.to_vec()),
                 _ => Err(io::ErrorKind::NotFound.into()),
             }
@@ -286,6 +287,49 @@ mod tests {
 
     fn of(toml: &str) -> Result<MixedRequest, RequestError> {
         Ok(render(&[toml::from_str(toml).unwrap()], false, &Fixed)?.remove(0))
+    }
+
+    fn call(toml: &str) -> Result<MixedRequest, RequestError> {
+        Ok(render(&[toml::from_str(toml).unwrap()], true, &Fixed)?.remove(0))
+    }
+
+    #[test]
+    fn a_call_has_a_message_for_each_row_and_its_method() {
+        let request = call(
+            "path = '/shop.Cart/Put'\nprotoset = 'shop.pb'\nbody = '{\"count\": {{id}}}'\ndata = 'users.csv'\n\
+             headers = { authorization = 'Bearer {{env.TOKEN}}' }\nexpect = { json = { '$.name' = 'a' } }",
+        )
+        .unwrap();
+        let bodies: Vec<_> = request.variants.iter().map(|one| (one.body_size, one.body.clone().unwrap())).collect();
+        let message = |bytes: [u8; 2]| (2, Content::Messages(vec![STANDARD.encode(bytes)]));
+        assert_eq!(bodies, [message([8, 1]), message([8, 2])]);
+        assert!(request.variants[0].headers.contains(&("authorization".to_owned(), "Bearer secret".to_owned())));
+        assert!(request.variants[0].headers.iter().all(|(name, _)| name != "content-type"));
+        let method = request.method.unwrap();
+        assert_eq!((method.response_type.as_str(), method.streams_response), ("shop.Item", false));
+        let encoded = call("path = '/shop.Cart/Put'\nbody_file = 'image'").unwrap();
+        assert_eq!((encoded.method, encoded.variants[0].body_size), (None, 2));
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_made_is_refused_with_the_remedy() {
+        let put = "path = '/shop.Cart/Put'\nprotoset = 'shop.pb'";
+        for (toml, words) in [
+            ("path = '/shop.Cart/Put'\nbody = '{}'", "`protoset` names the file"),
+            ("path = '/shop.Cart/Put'\nexpect = { json = { '$.a' = 1 } }", "`protoset` names the file"),
+            ("path = '/shop.Cart/Put'\nprotoset = 'missing'", "cannot read `missing`"),
+            ("path = '/shop.Cart/Pt'\nprotoset = 'shop.pb'", "`shop.pb`: the service `shop.Cart` has no method `Pt`"),
+            ("path = '/{{env.TOKEN}}/Put'\nprotoset = 'shop.pb'", "no service"),
+            (&format!("{put}\nexpect = {{ status = 200 }}"), "`expect.status` is about HTTP"),
+            (&format!("{put}\nexpect = {{ messages = 2 }}"), "`/shop.Cart/Put` answers with one message"),
+            (&format!("{put}\nbody = '{{\"count\": \"{{{{user}}}}\"}}'\ndata = 'users.csv'"), "with row 1 of the data"),
+        ] {
+            let why = call(toml).unwrap_err().to_string();
+            assert!(why.contains(words) && !why.contains("secret"), "{toml}: {why}");
+        }
+        for key in ["protoset = 'shop.pb'", "expect = { messages = 2 }"] {
+            assert!(of(key).unwrap_err().to_string().contains("is about gRPC"));
+        }
     }
 
     #[test]

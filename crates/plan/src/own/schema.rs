@@ -160,3 +160,57 @@ pub(super) fn listed(names: &[String]) -> String {
         names => names.join(", "),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fixture::shop;
+    use super::super::message::encode;
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_its_method_and_a_misspelt_one_to_the_nearest_names() {
+        let schema = Schema::read(&shop(&[])).unwrap();
+        assert_eq!(schema.method("/shop.Cart/Put").unwrap().full_name(), "shop.Cart.Put");
+        for (path, words) in [
+            ("/shop.Cart/Putt", "the service `shop.Cart` has no method `Putt` (did you mean `Put`?), only Put, Add"),
+            ("/shop.Card/Put", "no service `shop.Card` (did you mean `shop.Cart`?), only shop.Cart"),
+            ("/Put", "names no method"),
+            ("/shop.Cart/Put/1", "names no method"),
+            ("/", "names no method"),
+        ] {
+            let why = schema.method(path).unwrap_err().to_string();
+            assert!(why.contains(words), "{path}: {why}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_complete_descriptor_set_are_refused_with_the_remedy() {
+        for (bytes, words) in [
+            (&b""[..], "describes no file"),
+            (b"syntax = \"proto3\";", "no descriptor set"),
+            (&shop(&[])[..40], "no descriptor set"),
+            (&shop(&["b.proto", "a.proto"]), "lacks what its files import: a.proto, b.proto"),
+        ] {
+            let why = Schema::read(bytes).unwrap_err().to_string();
+            assert!(why.contains(words) && why.contains("--include_imports"), "{why}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_set_is_read_or_refused(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut bytes = shop(&[]);
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if let Ok(method) = Schema::read(&bytes).and_then(|schema| schema.method("/shop.Cart/Put")) {
+                let _ = encode(&method, r#"{"count": 1, "items": [{"name": "a"}], "state": "PAID"}"#);
+            }
+        }
+    }
+}
