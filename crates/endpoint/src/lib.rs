@@ -12,6 +12,8 @@
 mod allocator;
 #[cfg(feature = "builtin")]
 mod builtin;
+#[cfg(feature = "builtin")]
+pub mod call;
 pub mod client;
 mod contract;
 #[cfg(feature = "builtin")]
@@ -49,6 +51,8 @@ mod quic_tests;
 #[cfg(feature = "builtin")]
 mod quic_tokens;
 mod raw_stream;
+#[cfg(feature = "builtin")]
+pub mod reflection;
 mod server;
 mod stderr;
 #[cfg(feature = "builtin")]

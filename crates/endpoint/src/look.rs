@@ -50,6 +50,16 @@ impl Head {
 ///
 /// [`Refusal`] if the spec is unsupported, or if no response came before the spec's deadlines.
 pub fn look(spec: &ClientSpec, number: usize, stop: &AtomicBool) -> Result<Head, Refusal> {
+    once(spec, "no response came", stop, head(spec, number))
+}
+
+/// Does the work of a single request within the spec's deadline, whose failure has this name, or until `stop` is set.
+pub(crate) fn once<T>(
+    spec: &ClientSpec,
+    late: &str,
+    stop: &AtomicBool,
+    work: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -59,7 +69,7 @@ pub fn look(spec: &ClientSpec, number: usize, stop: &AtomicBool) -> Result<Head,
         let whole = Duration::from_nanos(spec.timeouts.request_ns);
         tokio::select! {
             biased;
-            head = within(whole, "no response came", head(spec, number)) => head,
+            done = within(whole, late, work) => done,
             () = until_set(stop) => Err(Refusal::failed("stopped before a response came")),
         }
     })
@@ -91,9 +101,13 @@ async fn head(spec: &ClientSpec, number: usize) -> Result<Head, Refusal> {
     Ok(Head::of(&response.map_err(broken)?))
 }
 
-const CONNECTING: &str = "no connection was ready";
+pub(crate) const CONNECTING: &str = "no connection was ready";
 
-async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+pub(crate) async fn within<T>(
+    limit: Duration,
+    what: &str,
+    work: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
         let message = format!("{what} within {limit:?}");
         Err(Refusal::Failed(Failure { kind: ErrorKind::Timeout, message }))

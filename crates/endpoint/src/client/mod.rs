@@ -32,7 +32,7 @@ pub(crate) mod http1;
 #[cfg(feature = "builtin")]
 pub(crate) mod http2;
 #[cfg(feature = "builtin")]
-mod http2_channel;
+pub(crate) mod http2_channel;
 #[cfg(feature = "builtin")]
 mod http_body;
 mod lanes;
@@ -61,6 +61,7 @@ pub(crate) use {
     control::Watch,
     failure::http as http_failure,
     http::Recipe,
+    http_body::OutgoingBody,
     http2_channel::LocalExecutor,
     stream::{Dialed, Dialer},
 };
