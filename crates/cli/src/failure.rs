@@ -21,6 +21,8 @@ impl Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl Failure {
     /// Wrong input: exit status 2.
     pub fn input(message: impl Display) -> Self {

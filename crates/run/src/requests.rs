@@ -4,15 +4,20 @@ use std::io;
 use std::path::Path;
 
 use wirelab_model::mix::MixedRequest;
-use wirelab_model::plan::Plan;
+use wirelab_model::plan::{Job, Plan};
 use wirelab_model::request::WrittenRequest;
-use wirelab_plan::own::{self, RequestError, Sources};
+use wirelab_plan::own::{self, RequestError, Sources, Unreported};
 
 use crate::error::RunError;
 
-struct Here;
+/// Asks a server for the descriptors of a service, with these header fields; see [`Sources::reflect`].
+pub type Reflect<'a> = dyn Fn(&str, &[(String, String)]) -> Result<Option<Vec<u8>>, Unreported> + 'a;
 
-impl Sources for Here {
+struct Here<'a> {
+    reflect: &'a Reflect<'a>,
+}
+
+impl Sources for Here<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -20,23 +25,31 @@ impl Sources for Here {
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
         std::fs::read(path)
     }
+
+    fn reflect(&self, service: &str, headers: &[(String, String)]) -> Result<Option<Vec<u8>>, Unreported> {
+        (self.reflect)(service, headers)
+    }
 }
 
 /// The requests to send. They may contain secrets: no file that a run keeps may contain them.
 ///
 /// # Errors
 /// If a value is missing, or a file cannot be used.
-pub fn render(written: &[WrittenRequest]) -> Result<Vec<MixedRequest>, RequestError> {
-    own::render(written, false, &Here)
+pub fn render(
+    written: &[WrittenRequest],
+    is_grpc: bool,
+    reflect: &Reflect<'_>,
+) -> Result<Vec<MixedRequest>, RequestError> {
+    own::render(written, is_grpc, &Here { reflect })
 }
 
 /// Rejects a plan whose requests lack a value, before anything is measured.
 pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
-    let mut checked: Vec<&[WrittenRequest]> = Vec::new();
+    let mut checked: Vec<(&[WrittenRequest], bool)> = Vec::new();
     for cell in &plan.cells {
-        let requests = cell.job.own_requests();
+        let requests = (cell.job.own_requests(), cell.job.protocol.is_grpc());
         if !checked.contains(&requests) {
-            of_cell(requests)?;
+            of_cell(&cell.job)?;
             checked.push(requests);
         }
     }
@@ -44,8 +57,10 @@ pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
 }
 
 /// The requests of a cell.
-pub(crate) fn of_cell(requests: &[WrittenRequest]) -> Result<Vec<MixedRequest>, RunError> {
-    render(requests).map_err(|error| RunError::Refused { why: format!("a request of the study: {error}") })
+pub(crate) fn of_cell(job: &Job) -> Result<Vec<MixedRequest>, RunError> {
+    // The servers of a study are not there yet.
+    render(job.own_requests(), job.protocol.is_grpc(), &|_, _| Ok(None))
+        .map_err(|error| RunError::Refused { why: format!("a request of the study: {error}") })
 }
 
 /// Leaves one of several clients its part of the data: clients take rows in turn.
@@ -66,8 +81,10 @@ mod tests {
     fn clients_divide_the_rows_among_themselves() {
         let written: Vec<_> =
             (0..5).map(|n| WrittenRequest { path: Some(format!("/{n}")), ..Default::default() }).collect();
-        let rows: Vec<_> = render(&written).unwrap().into_iter().flat_map(|one| one.variants).collect();
-        let mix = MixedRequest { name: "a".to_owned(), weight: 1, variants: rows, expect: Default::default(), method: None };
+        let rows: Vec<_> =
+            render(&written, false, &|_, _| Ok(None)).unwrap().into_iter().flat_map(|one| one.variants).collect();
+        let mix =
+            MixedRequest { name: "a".to_owned(), weight: 1, variants: rows, expect: Default::default(), method: None };
         let paths = |client| {
             let mut mix = vec![mix.clone()];
             divide(&mut mix, client, 2);

@@ -140,7 +140,7 @@ pub fn client(
         Some(Reach::Headless { resolves_again }) => (true, *resolves_again),
         _ => (false, false),
     };
-    let mix = requests::of_cell(job.own_requests())?;
+    let mix = requests::of_cell(job)?;
     let found = life.serving.iter().filter(|_| is_headless);
     let named: Vec<_> = found.filter_map(|number| addresses.servers.get(*number as usize).copied()).collect();
     Ok(ClientSpec {

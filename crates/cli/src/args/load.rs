@@ -39,6 +39,10 @@ use super::{MixArgs, RequestArgs, ShowArgs};
   wirelab load --body @order.json -H 'authorization: Bearer {{env.TOKEN}}' https://localhost/api
                                                 POST of a file, with a token from the environment
   wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
+  wirelab load -p grpc --body '{\"sku\": 7}' https://localhost:8443/shop.Cart/Put
+                                                a gRPC call; the server reports its types (reflection)
+  wirelab load -p grpcc --protoset shop.pb --body '[{\"sku\": 7}, {\"sku\": 8}]' http://localhost:50051/shop.Cart/Add
+                                                a call with a stream of two messages
 
 Latency counts from the intended start of each request, so stalls of the server are included (no coordinated \
 omission). Send load only to servers that you own. A host outside this machine and private networks needs \
@@ -48,8 +52,8 @@ pub struct LoadArgs {
     #[arg(value_name = "URL", required_unless_present_any = ["curl", "targets", "har"], conflicts_with_all = ["curl", "targets", "har"])]
     pub urls: Vec<String>,
     /// The protocol: h1, h1c, h2, h2c, h3, grpc or grpcc; default: h2 for https, h1c for http. With grpc (grpcc: clear
-    /// text) the path of the URL is a method, such as `/package.Service/Method`, --body @FILE is the encoded message,
-    /// and every request is one unary call
+    /// text) the path of the URL is a method, such as `/package.Service/Method`, --body is the message as JSON (or
+    /// @FILE, an encoded message), and every request is one call
     #[arg(long, short)]
     pub protocol: Option<Protocol>,
     /// Number of persistent connections

@@ -37,7 +37,7 @@ pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};
 pub use page::{BrowserArg, PageArgs};
 pub use probe::ProbeArgs;
 pub use report::{Format, ReportArgs};
-pub use requests::{MixArgs, RequestArgs};
+pub use requests::{MessagesArg, MixArgs, RequestArgs};
 pub use run::{ResumeArgs, RunArgs};
 pub use serve::ServeArgs;
 pub use studies::{StudiesArgs, StudiesCommand};

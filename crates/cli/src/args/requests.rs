@@ -1,6 +1,8 @@
 //! The options of `load`, `probe` and `ab` for requests of the user.
 
+use std::num::ParseIntError;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use wirelab_model::units::Size;
@@ -19,12 +21,17 @@ pub struct RequestArgs {
     /// Send this cookie; repeatable
     #[arg(long, short = 'b', value_name = "NAME=VALUE")]
     pub cookie: Vec<String>,
-    /// The body: a text, or @FILE. `{{NAME}}` stands for a value of --data
+    /// The body: a text, or @FILE. `{{NAME}}` stands for a value of --data. With gRPC, the message as JSON; a list of
+    /// messages for a method that takes a stream
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "body_size")]
     pub body: Option<String>,
     /// Size of a generated body, for example '32 KiB'
     #[arg(long, value_name = "SIZE")]
     pub body_size: Option<Size>,
+    /// With gRPC, the descriptors of the service, as `protoc --include_imports --descriptor_set_out=FILE` writes them;
+    /// default: `load` asks the server for them (reflection)
+    #[arg(long, value_name = "FILE")]
+    pub protoset: Option<PathBuf>,
     /// Values for `{{NAME}}` in URL, header fields and body: CSV with names in the first row, or JSON lines
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
@@ -40,9 +47,31 @@ pub struct RequestArgs {
     /// A text in the body of each response
     #[arg(long, value_name = "TEXT")]
     pub expect_text: Option<String>,
-    /// A path into the JSON of each response, with its value if one is given; repeatable
+    /// A path into the JSON of each response, with its value if one is given; repeatable. With gRPC, the JSON of its
+    /// message, or the list of its messages if it is a stream
     #[arg(long, value_name = "PATH[=VALUE]")]
     pub expect_json: Vec<String>,
+    /// The number of messages of each response that is a stream (gRPC), or `any`; default of `load`: that of two calls
+    /// before it, if both have the same
+    #[arg(long, value_name = "NUMBER|any")]
+    pub expect_messages: Option<MessagesArg>,
+}
+
+/// A value of `--expect-messages`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessagesArg {
+    /// Any number.
+    Any,
+    /// Exactly this number.
+    Number(u64),
+}
+
+impl FromStr for MessagesArg {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        if text == "any" { Ok(Self::Any) } else { text.parse().map(Self::Number) }
+    }
 }
 
 /// Several requests, or requests of other tools.

@@ -2,6 +2,7 @@
 
 mod by_interval;
 mod by_request;
+mod calls;
 mod find_rate;
 mod follow;
 mod hdr;
@@ -13,7 +14,7 @@ use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -31,11 +32,11 @@ use wirelab_model::warning::Warning;
 use self::by_interval::ByInterval;
 use self::by_request::ByRequest;
 use self::live::Live;
-use crate::args::{ClientArg, LoadArgs, ResumptionArg, TlsArg};
+use crate::args::{ClientArg, LoadArgs, MessagesArg, ResumptionArg, TlsArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_document, print_json};
-use crate::requests::Requests;
+use crate::requests::{Asked, Requests, reflection};
 use crate::visits::FLAG;
 
 /// Number of requests that are sent once before the measurement, if there are several.
@@ -59,24 +60,26 @@ pub fn load(args: &LoadArgs) -> Result {
         return Err(Failure::input(format!("--every {every}: the shortest interval is 100 ms")));
     }
     let stop = stop_flag()?;
-    let requests = match args.follow {
+    let (requests, protocol) = match args.follow {
         Some(most) => follow::follow(args, most, &stop)?,
-        None => Requests::of_load(args, &args.urls)?,
+        None => admitted(args, &args.urls, &stop)?,
     };
     let target = &requests.target;
-    let spec = admitted_spec(args, &requests)?;
-    let protocol = spec.protocol;
+    let mut spec = spec(args, &requests, protocol)?;
     super::warn_if_not_optimised();
     let client = client(args.client, protocol)?;
     let unanswered = |refusal: Refusal| match stop.load(Ordering::Relaxed) {
         true => Failure::interrupted("interrupted before anything was measured"),
         false => Failure::failed(target.unanswered(protocol, &refusal)),
     };
-    // The outcome of a call is in its trailers, not in the head of the response.
-    let looks = if protocol.is_grpc() { 0 } else { MOST_LOOKS };
-    for (number, written) in requests.numbered().take(looks) {
-        let head = look(&spec, number, &stop).map_err(unanswered)?;
-        requests.accept(written, &head)?;
+    if protocol.is_grpc() {
+        let counts = args.request.expect_messages != Some(MessagesArg::Any);
+        calls::look(&requests, &mut spec, counts, &stop)?;
+    } else {
+        for (number, written) in requests.numbered().take(MOST_LOOKS) {
+            let head = look(&spec, number, &stop).map_err(unanswered)?;
+            requests.accept(written, &head)?;
+        }
     }
     if !args.find_rate.is_empty() {
         return find_rate::find_rate(args, &requests, &spec, client, &stop);
@@ -91,7 +94,10 @@ pub fn load(args: &LoadArgs) -> Result {
     let live = Live::new(&spec, args.ramp.as_ref(), args.every.map(duration), &args.show);
     let result = wirelab_endpoint::load::run(&spec, client, live.every(), |news| live.show(&news), &stop);
     live.end()?;
-    let result = result.map_err(unanswered)?;
+    let mut result = result.map_err(unanswered)?;
+    if let Some(messages) = calls::configured(&spec) {
+        result.configured.insert("messages_per_response".to_owned(), messages);
+    }
     if let Some(path) = &args.samples {
         result.results.write(path).map_err(|error| unwritable(path, &error))?;
     }
@@ -211,9 +217,10 @@ fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.nanos())
 }
 
-/// The spec of a load on a server to which the user may send it, with options that the protocol has.
-fn admitted_spec(args: &LoadArgs, requests: &Requests) -> Result<ClientSpec> {
-    let target = &requests.target;
+/// The requests to these URLs and their protocol: one that the server has, to a server to which the user may send load.
+fn admitted(args: &LoadArgs, urls: &[String], stop: &AtomicBool) -> Result<(Requests, Protocol)> {
+    let asked = Asked::of_load(args, urls)?;
+    let target = &asked.target;
     if !target.is_near() && !args.i_may_load_these_hosts {
         return Err(Failure::input(format!(
             "{} is neither on this machine nor in a private network. No load was sent. Confirm with {FLAG} that you may \
@@ -231,7 +238,9 @@ fn admitted_spec(args: &LoadArgs, requests: &Requests) -> Result<ClientSpec> {
     if args.reach.tls == TlsArg::Tls12 && args.resumption != ResumptionArg::None {
         return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
     }
-    spec(args, requests, protocol)
+    let (target, question) = (target.clone(), target.spec(protocol, &args.reach, args.connect_timeout, args.seed));
+    let reflect = |service: &str, headers: &[_]| reflection::ask(&target, &question, service, headers, stop);
+    Ok((asked.render(protocol.is_grpc(), &reflect)?, protocol))
 }
 
 /// Translates the arguments into a spec.

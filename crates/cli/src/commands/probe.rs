@@ -26,7 +26,7 @@ use crate::discovery::{alt_svc, https_record};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
-use crate::requests::Requests;
+use crate::requests::{Asked, Requests};
 use crate::target::Target;
 use crate::visits::{self, Aim, FLAG, What};
 
@@ -51,7 +51,7 @@ struct Finding {
 
 /// Compares protocols against a server and prints the result.
 pub fn probe(args: &ProbeArgs) -> Result {
-    let requests = Requests::of_probe(args)?;
+    let requests = Asked::of_probe(args)?.render(false, &|_, _| Ok(None))?;
     let target = &requests.target;
     for protocol in &args.protocols {
         target.admit(*protocol)?;

@@ -3,6 +3,7 @@
 mod curl;
 mod har;
 mod options;
+pub mod reflection;
 mod targets;
 
 use std::path::Path;
@@ -14,7 +15,8 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::request::WrittenRequest;
 use wirelab_model::spec::{ClientSpec, Request};
 use wirelab_model::units::Span;
-use wirelab_plan::own;
+use wirelab_plan::own::{self, RequestError};
+use wirelab_run::requests::{Reflect, render};
 
 use crate::args::{AbArgs, LoadArgs, MixArgs, ProbeArgs, ReachArgs};
 use crate::failure::{Failure, Result};
@@ -45,7 +47,14 @@ struct RequestFile {
     request: Vec<WrittenRequest>,
 }
 
-impl Requests {
+/// Requests without the values of their placeholders, and their server.
+pub struct Asked {
+    /// The server.
+    pub target: Target,
+    written: Vec<WrittenRequest>,
+}
+
+impl Asked {
     /// The requests of `wirelab load` to these URLs, which are those of its arguments or the target of their redirect.
     pub fn of_load(args: &LoadArgs, urls: &[String]) -> Result<Self> {
         let mut found = match (of_other_tools(&args.mix)?, &args.mix.request_file) {
@@ -56,6 +65,9 @@ impl Requests {
         let given = options::request(&args.request)?;
         for one in &mut found {
             options::overlay(&mut one.request, &given);
+            if args.protocol.is_some_and(Protocol::is_grpc) {
+                one.request.method.get_or_insert_with(|| "POST".to_owned());
+            }
         }
         Self::of(found, &args.reach)
     }
@@ -87,11 +99,23 @@ impl Requests {
         let Some((location, _)) = server else { return Err(Failure::input("no URL was given")) };
         name_apart(&mut written);
         own::check(&written).map_err(Failure::input)?;
-        let mix = wirelab_run::requests::render(&written).map_err(Failure::input)?;
         let address = location.address_of(reach)?;
-        Ok(Self { target: location.resolve(address)?, written, mix })
+        Ok(Self { target: location.resolve(address)?, written })
     }
 
+    /// The requests with the values of their placeholders. If they are calls of gRPC, `reflect` may ask the server for
+    /// descriptors.
+    pub fn render(self, is_grpc: bool, reflect: &Reflect<'_>) -> Result<Requests> {
+        let Self { target, written } = self;
+        let mix = render(&written, is_grpc, reflect).map_err(|error| match error {
+            RequestError::Reflection(why) => why.downcast().map_or_else(Failure::input, |failure| *failure),
+            other => Failure::input(other),
+        })?;
+        Ok(Requests { target, written, mix })
+    }
+}
+
+impl Requests {
     /// The spec of a client that sends these requests; see [`Target::spec`].
     pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
         let mut spec = self.target.spec(protocol, reach, connect_timeout, seed);
@@ -106,7 +130,12 @@ impl Requests {
     fn only_plain(&self) -> Option<&Request> {
         let [only] = self.mix.as_slice() else { return None };
         let [variant] = only.variants.as_slice() else { return None };
-        (variant.body.is_none() && only.expect.is_empty()).then_some(variant)
+        (variant.body.is_none() && only.expect.is_empty() && only.method.is_none()).then_some(variant)
+    }
+
+    /// The requests with all values.
+    pub fn mix(&self) -> &[MixedRequest] {
+        &self.mix
     }
 
     /// Each request with the number of its first variant.

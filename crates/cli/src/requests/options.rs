@@ -5,7 +5,7 @@ use wirelab_model::mix::Expectation;
 use wirelab_model::request::WrittenRequest;
 use wirelab_model::units::Size;
 
-use crate::args::RequestArgs;
+use crate::args::{MessagesArg, RequestArgs};
 use crate::failure::{Failure, Result};
 
 /// The request of the options.
@@ -13,6 +13,7 @@ pub(super) fn request(args: &RequestArgs) -> Result<WrittenRequest> {
     let mut request = WrittenRequest {
         method: args.method.clone(),
         body_size: args.body_size.filter(|size| size.bytes() > 0),
+        protoset: args.protoset.clone(),
         data: args.data.clone(),
         expect: expectation(args)?,
         ..WrittenRequest::default()
@@ -52,7 +53,8 @@ pub(super) fn add_cookies(request: &mut WrittenRequest, cookies: &str) -> Result
 
 /// Adds what the options say to a request of a file. Options win.
 pub(super) fn overlay(request: &mut WrittenRequest, given: &WrittenRequest) {
-    let WrittenRequest { method, headers, cookies, body, body_file, body_size, data, expect, .. } = given.clone();
+    let WrittenRequest { method, headers, cookies, body, body_file, body_size, protoset, data, expect, .. } =
+        given.clone();
     request.method = method.or(request.method.take());
     for (name, values) in headers {
         request.headers.retain(|known, _| !known.eq_ignore_ascii_case(&name));
@@ -62,6 +64,7 @@ pub(super) fn overlay(request: &mut WrittenRequest, given: &WrittenRequest) {
     if body.is_some() || body_file.is_some() || body_size.is_some() {
         (request.body, request.body_file, request.body_size) = (body, body_file, body_size);
     }
+    request.protoset = protoset.or(request.protoset.take());
     request.data = data.or(request.data.take());
     let of_file = std::mem::take(&mut request.expect);
     request.expect = Expectation {
@@ -82,7 +85,10 @@ fn expectation(args: &RequestArgs) -> Result<Expectation> {
         sha256: args.expect_sha256.clone(),
         contains: args.expect_text.clone(),
         json: json.collect::<Result<_>>()?,
-        messages: None,
+        messages: match args.expect_messages {
+            Some(MessagesArg::Number(number)) => Some(number),
+            Some(MessagesArg::Any) | None => None,
+        },
     })
 }
 

@@ -5,16 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use url::Url;
 use wirelab_endpoint::look::{Head, look};
+use wirelab_model::protocol::Protocol;
 use wirelab_model::request::WrittenRequest;
 
-use super::admitted_spec;
+use super::{admitted, spec};
 use crate::args::LoadArgs;
 use crate::failure::{Failure, Result};
 use crate::requests::Requests;
 use crate::stderr;
 
-/// Follows at most `most` redirects of the only URL, and shows each of them. Returns the request of the last URL.
-pub fn follow(args: &LoadArgs, most: u32, stop: &AtomicBool) -> Result<Requests> {
+/// Follows at most `most` redirects of the only URL, and shows each of them. Returns the request of the last URL
+/// and its protocol.
+pub fn follow(args: &LoadArgs, most: u32, stop: &AtomicBool) -> Result<(Requests, Protocol)> {
     let [first] = args.urls.as_slice() else {
         return Err(Failure::input("--follow needs one URL; give the targets of redirects instead"));
     };
@@ -23,13 +25,16 @@ pub fn follow(args: &LoadArgs, most: u32, stop: &AtomicBool) -> Result<Requests>
     }
     let mut url = first.clone();
     for followed in 0.. {
-        let requests = Requests::of_load(args, slice::from_ref(&url))?;
-        let spec = admitted_spec(args, &requests)?;
+        let (requests, protocol) = admitted(args, slice::from_ref(&url), stop)?;
+        if protocol.is_grpc() {
+            return Err(Failure::input("--follow is about HTTP; a call of gRPC has no redirects"));
+        }
+        let spec = spec(args, &requests, protocol)?;
         let head = look(&spec, 0, stop).map_err(|refusal| match stop.load(Ordering::Relaxed) {
             true => Failure::interrupted("interrupted before anything was measured"),
-            false => Failure::failed(requests.target.unanswered(spec.protocol, &refusal)),
+            false => Failure::failed(requests.target.unanswered(protocol, &refusal)),
         })?;
-        let Some(place) = place(&head) else { return Ok(requests) };
+        let Some(place) = place(&head) else { return Ok((requests, protocol)) };
         if followed == most {
             return Err(Failure::input(format!(
                 "{url} answers {} and redirects to {place}, after {most} redirects, which --follow allows. Give a higher \
