@@ -59,7 +59,7 @@ pub struct Study {
     pub metrics: Option<SocketAddr>,
     /// The requests of all cells, in place of the requests that `exchange` and `payload` describe: a table
     /// `[request]`, or several tables `[[request]]`. For HTTP, and clients that support it, such as the built-in one.
-    /// Default: none.
+    /// With gRPC, they are calls of the load engine. Default: none.
     #[serde(default, rename = "request", deserialize_with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "OneOrSeveral")]
     pub requests: Vec<WrittenRequest>,

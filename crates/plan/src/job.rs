@@ -170,9 +170,10 @@ fn own_server(settings: &Settings, protocol: Protocol) -> Result<(), StudyError>
     if words.first().is_none_or(String::is_empty) {
         return Err(StudyError::new("`server_command` has no word; write `[\"./my-server\", \"--port\", \"{port}\"]`"));
     }
-    if !protocol.is_http() {
+    if !protocol.is_http() && !protocol.is_grpc() {
         return Err(StudyError::new(format!(
-            "`server_command` is for HTTP, and {protocol} is not; set `protocol` to h1, h1c, h2, h2c or h3"
+            "`server_command` is for HTTP and gRPC, and {protocol} is neither; set `protocol` to h1, h1c, h2, h2c, h3, grpc \
+             or grpcc"
         )));
     }
     let other = [

@@ -27,8 +27,8 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
     }
     let mut site = parse(text)?;
     let secure = site.url.starts_with("https:");
-    if !protocol.is_http() || protocol.is_secure() != secure {
-        let possible = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
+    if !(protocol.is_http() || protocol.is_grpc()) || protocol.is_secure() != secure {
+        let possible = if secure { "`h1`, `h2`, `h3` or `grpc`" } else { "`h1c`, `h2c` or `grpcc`" };
         return Err(StudyError::new(format!(
             "{text} cannot be requested over `{protocol}`; set `protocol` to {possible}"
         )));
@@ -90,9 +90,9 @@ mod tests {
             ("site = 'example.org'", Protocol::H2, "example: https://example.org/"),
             ("site = 'ftp://example.org'", Protocol::H2, "neither http nor https"),
             ("site = 'https://me@example.org'", Protocol::H2, "user name"),
-            ("site = 'https://example.org'", Protocol::H2c, "`h1`, `h2` or `h3`"),
-            ("site = 'http://example.org'", Protocol::H2, "`h1c` or `h2c`"),
-            ("site = 'https://example.org'", Protocol::Quic, "`h1`, `h2` or `h3`"),
+            ("site = 'https://example.org'", Protocol::H2c, "`h1`, `h2`, `h3` or `grpc`"),
+            ("site = 'http://example.org'", Protocol::H2, "`h1c`, `h2c` or `grpcc`"),
+            ("site = 'https://example.org'", Protocol::Quic, "`h1`, `h2`, `h3` or `grpc`"),
             ("site = 'https://example.org'\nserver = 'builtin'", Protocol::H2, "`server` is set"),
             ("site = 'https://example.org'\nplacement = 'lan'", Protocol::H2, "`placement` is set"),
             ("site = 'https://example.org'\npayload = '1 KiB'", Protocol::H2, "`payload` is set"),

@@ -1,6 +1,6 @@
 //! Requests of the user in the job of a cell.
 
-use wirelab_model::plan::{Job, Target, Work};
+use wirelab_model::plan::{BUILTIN, ENGINE, Job, Target, Work};
 use wirelab_model::request::WrittenRequest;
 use wirelab_model::settings::Settings;
 
@@ -15,6 +15,13 @@ const SERVED: [&str; 3] = ["/bytes/", "/delay/", "/echo"];
 /// If the cell cannot send them; the message says what to change.
 pub(crate) fn with_requests(mut job: Job, settings: &Settings, requests: &[WrittenRequest]) -> Result<Job, StudyError> {
     let is_own_server = job.servers().is_some_and(|servers| servers.command.is_some());
+    let is_grpc = job.protocol.is_grpc();
+    if requests.is_empty() && is_grpc && (is_own_server || job.site().is_some()) {
+        return Err(StudyError::new(
+            "calls of gRPC need a `request`; write a table [request] with `path = \"/package.Service/Method\"`, a `body` \
+             in JSON and `protoset`, the descriptors of the service",
+        ));
+    }
     if requests.is_empty() && is_own_server {
         job.work = Work::Own(vec![WrittenRequest::default()]);
         return Ok(job);
@@ -22,11 +29,15 @@ pub(crate) fn with_requests(mut job: Job, settings: &Settings, requests: &[Writt
     if requests.is_empty() {
         return Ok(job);
     }
-    if !job.protocol.is_http() {
+    if !job.protocol.is_http() && !is_grpc {
         return Err(StudyError::new(format!(
-            "`request` describes HTTP requests, which {} does not carry; set `protocol` to h1, h1c, h2, h2c or h3",
+            "`request` describes HTTP requests or calls of gRPC, which {} does not carry; set `protocol` to h1, h1c, h2, \
+             h2c, h3, grpc or grpcc",
             job.protocol
         )));
+    }
+    if is_grpc {
+        job.client = caller(settings)?;
     }
     let other = [
         ("page", settings.page.is_some()),
@@ -45,7 +56,7 @@ pub(crate) fn with_requests(mut job: Job, settings: &Settings, requests: &[Writt
                 request.path.get_or_insert_with(|| site.path.clone());
             }
             Target::Servers(_) if is_own_server => {}
-            Target::Servers(_) if SERVED.iter().any(|path| request.path().starts_with(path)) => {}
+            Target::Servers(_) if !is_grpc && SERVED.iter().any(|path| request.path().starts_with(path)) => {}
             Target::Servers(_) => {
                 return Err(StudyError::new(format!(
                     "the path `{}` is none that endpoints serve (/bytes/SIZE, /delay/MICROSECONDS, /echo); set `site` to \
@@ -57,6 +68,17 @@ pub(crate) fn with_requests(mut job: Job, settings: &Settings, requests: &[Writt
     }
     job.work = Work::Own(requests);
     Ok(job)
+}
+
+/// The client that makes calls of the user: by default the load engine, because the built-in client has none.
+fn caller(settings: &Settings) -> Result<String, StudyError> {
+    match settings.client.as_deref() {
+        Some(BUILTIN) => Err(StudyError::new(format!(
+            "`client` is `{BUILTIN}`, which makes no gRPC calls of your own; set it to `{ENGINE}`, or remove it"
+        ))),
+        Some(other) => Ok(other.to_owned()),
+        None => Ok(ENGINE.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +107,30 @@ mod tests {
         let job: Job = serde_json::from_str(&serde_json::to_string(&two[0]).unwrap()).unwrap();
         assert_eq!(job, two[0]);
         assert_eq!(plan("[request]\npath = \"/bytes/10\"", "").unwrap()[0].own_requests().len(), 1);
+    }
+
+    #[test]
+    fn the_load_engine_makes_calls_of_grpc() {
+        let of = |workload: &str, request: &str| {
+            let text = format!(
+                "name = \"mine\"\ntitle = \"t\"\nquestion = \"q\"\n{request}\n[workload]\nprotocol = \"grpcc\"\n\
+                 {workload}\n[factors]\nworkers = [1, 2]\n[compare]\nfactor = \"workers\"\nbaseline = \"1\"\n"
+            );
+            let study = crate::parse(&text, "mine.toml")?;
+            Ok::<_, crate::error::StudyError>(crate::plan(&study)?.0.cells.remove(0).job)
+        };
+        let (site, call) = ("site = \"http://localhost:50051/\"", "[request]\npath = \"/shop.Cart/Put\"");
+        let job = of(site, call).unwrap();
+        assert_eq!((job.client.as_str(), job.own_requests()[0].path()), ("engine", "/shop.Cart/Put"));
+        assert_eq!(of(&format!("{site}\nclient = \"mine\""), call).unwrap().client, "mine");
+        for (workload, request, words) in [
+            (&format!("{site}\nclient = \"builtin\"")[..], call, "set it to `engine`"),
+            (site, "", "calls of gRPC need a `request`"),
+            ("", call, "set `site`"),
+        ] {
+            let why = of(workload, request).unwrap_err().to_string();
+            assert!(why.contains(words), "{workload}: {why}");
+        }
     }
 
     #[test]
