@@ -1,8 +1,9 @@
 // A server of grpc-go with its own test service (google.golang.org/grpc/interop), which has all four kinds of methods.
 //
-//	grpc-server ADDRESS          serves with reflection, and prints the address
-//	grpc-server ADDRESS plain    serves without reflection
-//	grpc-server describe         prints the descriptors of the service as protoc would write them
+//	grpc-server ADDRESS            serves with reflection, and prints the address
+//	grpc-server ADDRESS v1alpha    serves with the first version of reflection only
+//	grpc-server ADDRESS plain      serves without reflection
+//	grpc-server describe           prints the descriptors of the service as protoc would write them
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/interop"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/reflection"
+	v1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -31,8 +33,12 @@ func main() {
 	}
 	server := grpc.NewServer()
 	testgrpc.RegisterTestServiceServer(server, interop.NewTestServer())
-	if len(os.Args) < 3 {
-		reflection.Register(server)
+	switch {
+	case len(os.Args) < 3:
+		reflection.RegisterV1(server)
+	case os.Args[2] == "v1alpha":
+		first := reflection.NewServer(reflection.ServerOptions{Services: server})
+		v1alpha.RegisterServerReflectionServer(server, first)
 	}
 	os.Stdout.WriteString(listener.Addr().String() + "\n")
 	log.Fatal(server.Serve(listener))
