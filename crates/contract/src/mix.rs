@@ -68,8 +68,8 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
     /// Paths into the response body, which is JSON, with the value of each: `{ "$.items[0].id" = 7 }` (RFC 9535).
-    /// `null` as the value only demands that the path leads to a value. With gRPC, the body is the response's message in
-    /// JSON; for a method that streams responses, a list of messages.
+    /// `null` as the value only demands that the path leads to a value. With gRPC, the body is the response's message
+    /// in JSON; for a method that streams responses, a list of messages.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub json: serde_json::Map<String, serde_json::Value>,
     /// Number of messages, for a method of gRPC that streams responses.

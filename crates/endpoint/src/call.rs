@@ -85,8 +85,8 @@ async fn answer(spec: &ClientSpec) -> Result<Answer, Refusal> {
     Ok(Answer { status, reason, messages })
 }
 
-/// The status of a call by the HTTP status and the last block of fields; `None` if the server sent none. A proxy may know
-/// nothing of gRPC (gRPC, `http-grpc-status-mapping.md`).
+/// The status of a call by the HTTP status and the last block of fields; `None` if the server sent none. A proxy may
+/// know nothing of gRPC (gRPC, `http-grpc-status-mapping.md`).
 fn status(http: StatusCode, last: &HeaderMap) -> Result<Option<u32>, Failure> {
     match last.get("grpc-status").map(|status| status.to_str().ok().and_then(|status| status.parse().ok())) {
         Some(Some(status)) => Ok(Some(status)),

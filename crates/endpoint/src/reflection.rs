@@ -97,8 +97,8 @@ struct File {
     imports: Vec<String>,
 }
 
-/// Asks the server of a spec for the descriptors of a service, with these header fields. Checks `stop` about ten times a
-/// second; if set, the wait ends.
+/// Asks the server of a spec for the descriptors of a service, with these header fields. Checks `stop` about ten times
+/// a second; if set, the wait ends.
 ///
 /// # Errors
 ///

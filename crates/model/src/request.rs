@@ -33,8 +33,8 @@ pub struct WrittenRequest {
     /// Cookies, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub cookies: IndexMap<String, String>,
-    /// The text of the body. Within strings of JSON, values of placeholders are escaped. With gRPC, the message as JSON;
-    /// for a method that takes a stream, a list of messages.
+    /// The text of the body. Within strings of JSON, values of placeholders are escaped. With gRPC, the message as
+    /// JSON; for a method that takes a stream, a list of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The file with the body. With gRPC, the message as JSON, or encoded.

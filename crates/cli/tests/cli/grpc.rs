@@ -1,4 +1,5 @@
-//! `wirelab load` calls methods of gRPC: with encoded messages, and with JSON by the descriptors of a server of grpc-go.
+//! `wirelab load` calls methods of gRPC: with encoded messages, and with JSON by the descriptors of a server of
+//! grpc-go.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -218,8 +218,8 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Takes bytes of the body, and passes on what the answer is judged by: the message of wirelab's own service, but the
-    /// whole body of a call of the user, whose messages are told apart later.
+    /// Takes bytes of the body, and passes on what the answer is judged by: the message of wirelab's own service, or
+    /// all of them for a call of the user, whose messages are found later.
     pub fn take(&mut self, call: &Call, mut bytes: &[u8], mut judged: impl FnMut(&[u8])) {
         let is_own = matches!(call, Call::Own(_));
         if is_own {

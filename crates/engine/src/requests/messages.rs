@@ -1,5 +1,5 @@
-//! The messages of gRPC responses as JSON, by the descriptors of their type. Only the clients of wirelab have them; other
-//! programs do without the library.
+//! The messages of gRPC responses as JSON, by the descriptors of their type. Only the clients of wirelab have them;
+//! other programs do without the library.
 
 use serde_json::Value;
 use wirelab_contract::mix::Method;

@@ -44,8 +44,8 @@ pub enum MessageError {
     },
 }
 
-/// Whether a body is written as JSON. The encoding of a message never begins like an object or a list: these bytes would
-/// be groups, which no current message has.
+/// Whether a body is written as JSON. The encoding of a message never begins like an object or a list: these bytes
+/// would be groups, which no current message has.
 pub(super) fn is_json(body: &str) -> bool {
     body.trim_start().starts_with(['{', '[']) || serde_json::from_str::<Value>(body).is_ok()
 }

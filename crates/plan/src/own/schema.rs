@@ -39,7 +39,7 @@ pub enum SchemaError {
         /// The path.
         path: String,
     },
-    /// There is no such service.
+    /// No service has this name.
     UnknownService {
         /// Its full name.
         name: String,
