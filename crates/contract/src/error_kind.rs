@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Status,
     /// The body differs from the expected one.
     Digest,
+    /// The proxy did not open a tunnel to the server: it was not reached, it refused, or it broke its protocol.
+    Proxy,
     /// A datagram was lost (only bare UDP, which has no retransmission).
     Lost,
     /// Any other error; see the message.
@@ -37,7 +39,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind in the order of the discriminants.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Refused,
         Self::Unreachable,
         Self::Certificate,
@@ -48,6 +50,7 @@ impl ErrorKind {
         Self::Timeout,
         Self::Status,
         Self::Digest,
+        Self::Proxy,
         Self::Lost,
         Self::Other,
     ];
@@ -66,6 +69,7 @@ impl ErrorKind {
             Self::Timeout => "timeout",
             Self::Status => "status",
             Self::Digest => "digest",
+            Self::Proxy => "proxy",
             Self::Lost => "lost",
             Self::Other => "other",
         }

@@ -19,6 +19,7 @@ pub mod relocate;
 pub mod sample;
 pub mod spec;
 pub mod transport;
+pub mod via;
 
 /// Whether a JSON text is rejected because it has a field or a value that this build does not know. serde_json counts a
 /// missing field as wrong data, too; only its message tells them apart.

@@ -51,6 +51,7 @@ impl ClientSpec {
             addresses: Vec::new(),
             resolves: false,
             discovers: false,
+            via: None,
             port,
             server_name: "localhost".to_owned(),
             tls: None,

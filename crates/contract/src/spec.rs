@@ -3,7 +3,7 @@
 //! An endpoint that cannot honour a set field exits with status 127 and names the field; it never ignores the field.
 //! For an absent field the library's default applies, and the endpoint reports that default as `configured`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -13,6 +13,7 @@ use crate::exposition::Exposition;
 use crate::mix::{Content, MixedRequest};
 use crate::page::{ExpectedPage, ServedPage};
 use crate::protocol::Protocol;
+use crate::via::Via;
 
 /// The spec of a server: `<endpoint> server --spec FILE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +94,7 @@ pub struct ClientSpec {
     pub contract: u32,
     /// The protocol between client and server.
     pub protocol: Protocol,
-    /// The server's address.
+    /// The server's address; with a proxy as `via`, that of the proxy; unused with a Unix socket.
     pub address: IpAddr,
     /// All addresses that `server_name` resolves to, `address` first, if the name stands for several servers at the
     /// same port. New connections go to these addresses in turn; the connection of the check request goes to the first.
@@ -111,6 +112,9 @@ pub struct ClientSpec {
     pub discovers: bool,
     /// The server's port.
     pub port: u16,
+    /// The way of connections to the server; protocols over TCP only. Absent: they go to `address` and `port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
     /// The name to send (SNI, `Host`, `:authority`) and to check the certificate against.
     pub server_name: String,
     /// Certificate authorities and TLS options; present exactly where the protocol has TLS.
@@ -164,6 +168,18 @@ pub struct ClientSpec {
     /// Transport settings.
     #[serde(default)]
     pub transport: Transport,
+}
+
+impl ClientSpec {
+    /// The place of the server in words: `127.0.0.1:443`, `the Unix socket PATH`, `NAME:443 through the proxy URL`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.via {
+            None => SocketAddr::new(self.address, self.port).to_string(),
+            Some(via @ Via::UnixSocket(_)) => via.to_string(),
+            Some(via @ Via::Proxy(_)) => format!("{}:{} through {via}", self.server_name, self.port),
+        }
+    }
 }
 
 /// TLS options of a client.

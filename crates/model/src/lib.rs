@@ -47,5 +47,5 @@ pub mod warning;
 
 pub use wirelab_contract::{
     CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, is_unknown, mix, pattern, protocol, relocate,
-    sample, spec, transport,
+    sample, spec, transport, via,
 };

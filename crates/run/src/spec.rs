@@ -151,6 +151,7 @@ pub fn client(
         resolves,
         discovers: job.control_plane().is_some(),
         port,
+        via: None,
         server_name: match (&job.target, job.page().and_then(|page| page.hosts.first())) {
             (Target::Site(site), _) => site.host.clone(),
             (Target::Servers(_), Some(first)) => first.clone(),

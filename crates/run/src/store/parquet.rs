@@ -325,7 +325,7 @@ mod tests {
             status: ok.then_some(200),
             connection: (n % 11) as u32,
             handshake: [None, Some(Handshake::Full), Some(Handshake::EarlyAccepted)][(n % 3) as usize],
-            error: (!ok).then(|| ErrorKind::ALL[(n % 12) as usize]),
+            error: (!ok).then(|| ErrorKind::ALL[(n % 13) as usize]),
         }
     }
 
