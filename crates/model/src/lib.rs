@@ -26,6 +26,7 @@ pub mod placement;
 pub mod plan;
 pub mod planted;
 pub mod processors;
+pub mod proxy;
 pub mod queue;
 pub mod ramp;
 pub mod reason;
