@@ -11,6 +11,7 @@
 //! | `http3` | that machine for the streams of HTTP/3 |
 //! | `link` | the interface of a connection with its socket, which the load drives |
 //! | `stream` | a link over TCP, with or without TLS, for every machine of bytes |
+//! | `tunnel` | the protocols between client and proxy, without input or output |
 //! | `poller` | the reactor: epoll, and one alarm |
 //! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
@@ -61,6 +62,8 @@ pub mod stream;
 mod testing;
 #[cfg(feature = "rustls")]
 pub mod tls;
+#[cfg(feature = "load")]
+pub mod tunnel;
 
 /// Whether this crate is compiled with optimisation. Without it, measurements describe the compiler's settings.
 pub const OPTIMISED: bool = matches!(env!("WIRELAB_OPT_LEVEL").as_bytes(), b"2" | b"3");
