@@ -3,6 +3,8 @@
 
 mod connect;
 mod socks5;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::rc::Rc;
