@@ -19,7 +19,7 @@ pub struct Metered {
 impl Metered {
     /// Opens the account of a connection.
     pub fn new(accounts: &Accounts, stream: TcpStream) -> Self {
-        Self { _account: accounts.tcp(&stream), stream }
+        Self { _account: accounts.of_socket(&stream), stream }
     }
 }
 

@@ -36,8 +36,8 @@ struct Entry {
 /// The source of a connection's counters.
 #[derive(Debug, Clone)]
 enum Source {
-    /// An open TCP socket.
-    Tcp(RawFd),
+    /// An open socket.
+    Socket(RawFd),
     /// The library that carries the connection.
     Library(Arc<dyn Meter>),
 }
@@ -45,17 +45,17 @@ enum Source {
 impl Source {
     fn read(&self) -> Reading {
         match self {
-            Self::Tcp(socket) => Reading::of_tcp(*socket),
+            Self::Socket(socket) => Reading::of_socket(*socket),
             Self::Library(connection) => connection.read(),
         }
     }
 }
 
 impl Accounts {
-    /// Opens an account of a TCP connection; drop it before the socket.
+    /// Opens an account of a connection over a socket; drop it before the socket. Only TCP has counters.
     #[must_use]
-    pub fn tcp(&self, socket: &impl AsRawFd) -> Account {
-        self.enter(Source::Tcp(socket.as_raw_fd()))
+    pub fn of_socket(&self, socket: &impl AsRawFd) -> Account {
+        self.enter(Source::Socket(socket.as_raw_fd()))
     }
 
     /// Opens an account of a connection with counters in its library; drop it when the connection ends.

@@ -12,6 +12,7 @@
 //! | `link` | the interface of a connection with its socket, which the load drives |
 //! | `stream` | a link over TCP, with or without TLS, for every machine of bytes |
 //! | `tunnel` | the protocols between client and proxy, without input or output |
+//! | `unix` | Unix sockets of servers |
 //! | `poller` | the reactor: epoll, and one alarm |
 //! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
@@ -64,6 +65,8 @@ mod testing;
 pub mod tls;
 #[cfg(feature = "load")]
 pub mod tunnel;
+#[cfg(feature = "load")]
+pub mod unix;
 
 /// Whether this crate is compiled with optimisation. Without it, measurements describe the compiler's settings.
 pub const OPTIMISED: bool = matches!(env!("WIRELAB_OPT_LEVEL").as_bytes(), b"2" | b"3");

@@ -86,6 +86,11 @@ pub trait Link {
         Ok(())
     }
 
+    /// What a connection that is not open waits for, in words, if it is not the server.
+    fn awaits(&self) -> Option<String> {
+        None
+    }
+
     /// The proven kind of handshake, after a response; `None` without TLS.
     fn handshake(&self) -> Option<Handshake>;
 

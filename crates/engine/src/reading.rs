@@ -27,8 +27,8 @@ pub struct Reading {
 
 impl Reading {
     /// Reads `TCP_INFO` (tcp(7)) with one system call. Kernels before 4.2 lack segments sent, before 4.6 the smallest
-    /// round trip, before 4.19 bytes retransmitted. `socket` must be an open TCP socket.
-    pub fn of_tcp(socket: RawFd) -> Self {
+    /// round trip, before 4.19 bytes retransmitted. `socket` must be an open socket; one of another kind has no values.
+    pub fn of_socket(socket: RawFd) -> Self {
         // SAFETY: `tcp_info` consists of integers only, for which zeros are values.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;

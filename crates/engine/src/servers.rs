@@ -4,6 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use wirelab_contract::spec::ClientSpec;
+use wirelab_contract::via::Via;
 
 /// Number of connections that took an address, over all threads of the process.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
@@ -17,11 +18,16 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// The servers of a spec.
+    /// The servers of a spec, or its proxy.
     #[must_use]
     pub fn new(spec: &ClientSpec) -> Self {
         let all = if spec.addresses.is_empty() { vec![spec.address] } else { spec.addresses.clone() };
-        let known = all.into_iter().map(|address| SocketAddr::new(address, spec.port)).collect();
+        // A proxy has a port of its own.
+        let port = match &spec.via {
+            Some(Via::Proxy(proxy)) => proxy.port,
+            Some(Via::UnixSocket(_)) | None => spec.port,
+        };
+        let known = all.into_iter().map(|address| SocketAddr::new(address, port)).collect();
         Self { known, name: spec.resolves.then(|| (spec.server_name.clone(), spec.port)) }
     }
 

@@ -51,21 +51,7 @@ impl TcpOptions {
     }
 
     fn new(protocol: Protocol, transport: &Transport, qlog: bool, fast_open_bit: u32) -> Result<Self, Refusal> {
-        let udp_only = "concerns UDP";
-        let streams_only = "concerns protocols with flow control of their own";
-        let set = [
-            ("udp_send_buffer", transport.udp_send_buffer.is_some(), udp_only),
-            ("udp_receive_buffer", transport.udp_receive_buffer.is_some(), udp_only),
-            ("max_udp_payload", transport.max_udp_payload.is_some(), udp_only),
-            ("gso", transport.gso.is_some(), udp_only),
-            ("gro", transport.gro.is_some(), udp_only),
-            ("qlog_dir", qlog, "concerns QUIC"),
-            ("stream_window", transport.stream_window.is_some() && !protocol.is_http2(), streams_only),
-            ("connection_window", transport.connection_window.is_some() && !protocol.is_http2(), streams_only),
-        ];
-        if let Some((field, _, why)) = set.into_iter().find(|(_, set, _)| *set) {
-            return Err(Refusal::unsupported(format!("`{field}` is set; it {why}, and the protocol is `{protocol}`")));
-        }
+        check_settings(protocol, transport, qlog)?;
         let options = Self {
             congestion: transport.congestion,
             no_delay: transport.no_delay.unwrap_or(true),
@@ -159,6 +145,28 @@ impl TcpOptions {
         }
         configured.insert("fast_open".to_owned(), json!(self.fast_open));
         configured
+    }
+}
+
+/// Refuses transport settings that no protocol over a stream has, and windows that the protocol does not have.
+pub(crate) fn check_settings(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<(), Refusal> {
+    let udp_only = "concerns UDP";
+    let streams_only = "concerns protocols with flow control of their own";
+    let set = [
+        ("udp_send_buffer", transport.udp_send_buffer.is_some(), udp_only),
+        ("udp_receive_buffer", transport.udp_receive_buffer.is_some(), udp_only),
+        ("max_udp_payload", transport.max_udp_payload.is_some(), udp_only),
+        ("gso", transport.gso.is_some(), udp_only),
+        ("gro", transport.gro.is_some(), udp_only),
+        ("qlog_dir", qlog, "concerns QUIC"),
+        ("stream_window", transport.stream_window.is_some() && !protocol.is_http2(), streams_only),
+        ("connection_window", transport.connection_window.is_some() && !protocol.is_http2(), streams_only),
+    ];
+    match set.into_iter().find(|(_, set, _)| *set) {
+        None => Ok(()),
+        Some((field, _, why)) => {
+            Err(Refusal::unsupported(format!("`{field}` is set; it {why}, and the protocol is `{protocol}`")))
+        }
     }
 }
 

@@ -160,12 +160,12 @@ impl<D: Dialer> Load<D> {
             checked.map_err(|ended| match ended {
                 Ended::Halted => Ended::Halted,
                 Ended::Failed(Failure { kind, message }) => {
-                    let ClientSpec { request, address, port, protocol, .. } = &*self.spec;
+                    let ClientSpec { request, protocol, .. } = &*self.spec;
                     let what = match &name {
                         Some(name) => format!("`{name}`"),
                         None => format!("{} {}", request.method, request.path),
                     };
-                    let what = format!("{what} from {address}:{port} over {protocol}");
+                    let what = format!("{what} from {} over {protocol}", self.spec.place());
                     Failure::new(kind, format!("the check request ({what}) failed: {message}")).into()
                 }
             })?;
@@ -334,8 +334,12 @@ impl<D: Dialer> Load<D> {
         lane
     }
 
-    fn connect_timeout(&self) -> Failure {
-        Failure::new(ErrorKind::Timeout, format!("connecting took longer than {:?}", self.timeouts.opening()))
+    /// The failure of the connection of a seat that was not ready in time.
+    fn connect_timeout(&self, seat: u32) -> Failure {
+        let link = self.seats[seat as usize].link.as_ref();
+        let awaited = link.and_then(Link::awaits).map_or_else(String::new, |awaited| format!(": {awaited}"));
+        let limit = self.timeouts.opening();
+        Failure::new(ErrorKind::Timeout, format!("connecting took longer than {limit:?}{awaited}"))
     }
 
     fn request_timeout(&self) -> Failure {

@@ -396,7 +396,7 @@ impl<D: Dialer> Load<D> {
                 // Without a ticket the next connection has a full handshake, and its sample says so.
                 self.end_closing(index);
             } else {
-                let failure = self.connect_timeout();
+                let failure = self.connect_timeout(index);
                 self.broke(index, &failure);
             }
         }
@@ -424,7 +424,7 @@ impl<D: Dialer> Load<D> {
         let (state, index) = (lane.state, lane.seat);
         let seat = &mut self.seats[index as usize];
         if state == LaneState::Waiting {
-            let failure = self.connect_timeout();
+            let failure = self.connect_timeout(index);
             let seat = &mut self.seats[index as usize];
             if seat.opening.is_some_and(|opening| opening.opener == Some(id)) {
                 return self.broke(index, &failure);

@@ -44,7 +44,7 @@ impl<M: ServerMachine> Connection<M> {
         accounts: &Accounts,
     ) -> Result<Self, rustls::Error> {
         let session = tls.map(|config| ServerConnection::new(Arc::clone(config)).map(Box::new)).transpose()?;
-        Ok(Self { _account: accounts.tcp(&socket), socket, session, machine, ended: false })
+        Ok(Self { _account: accounts.of_socket(&socket), socket, session, machine, ended: false })
     }
 
     pub const fn socket(&self) -> &TcpStream {
