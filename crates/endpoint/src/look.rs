@@ -85,7 +85,8 @@ async fn head(spec: &ClientSpec, number: usize) -> Result<Head, Refusal> {
         return Ok(Head::of(&response));
     }
     let dialer = Dialer::new(spec)?;
-    let Dialed { stream, .. } = within(limit, CONNECTING, async { Ok(dialer.dial().await?) }).await?;
+    let attempt = spec.via.as_ref().map_or_else(|| CONNECTING.to_owned(), |via| format!("{CONNECTING} through {via}"));
+    let Dialed { stream, .. } = within(limit, &attempt, async { Ok(dialer.dial().await?) }).await?;
     let proof = stream.proof();
     let io = TokioIo::new(stream);
     let request = prepare(spec, Recipe::new)?[number].request();

@@ -16,7 +16,7 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
         let attempt = |failure: Failure| {
             let Request { method, path, .. } = &spec.request;
             let what = name.map_or_else(|| format!("{method} {path}"), |name| format!("`{name}`"));
-            let server = format!("{}:{} over {}", spec.address, spec.port, spec.protocol);
+            let server = format!("{} over {}", spec.place(), spec.protocol);
             let Failure { kind, message } = failure;
             Failure::new(kind, format!("the check request ({what} from {server}) failed: {message}"))
         };

@@ -1,4 +1,4 @@
-//! Byte streams to the server: TCP, with or without TLS.
+//! Byte streams to the server: TCP, a proxy's tunnel or a Unix socket, with or without TLS.
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -10,14 +10,16 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rustls::HandshakeKind;
-use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpSocket;
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::{ClientSpec, Resumption};
+use wirelab_engine::tunnel::{Tunnel, Tunnels};
+use wirelab_engine::unix::{RETRY, UnixSocket};
 
 use crate::client::failure;
 use crate::client::servers::Servers;
@@ -37,8 +39,7 @@ const HEAD_LIMIT: u64 = 512 * 1024;
 
 /// Opens byte streams to the server of a spec.
 pub(crate) struct Dialer {
-    servers: Servers,
-    options: TcpOptions,
+    way: Way,
     tls: Option<ClientSide>,
     alpn: Option<&'static str>,
     early_data: bool,
@@ -49,10 +50,19 @@ pub(crate) struct Dialer {
     accounts: Accounts,
 }
 
+/// The way to the server.
+enum Way {
+    /// By TCP to the server, or to a proxy and through its tunnel.
+    Tcp { servers: Servers, options: TcpOptions, tunnels: Option<Rc<Tunnels>> },
+    /// By a Unix socket.
+    Unix(UnixSocket),
+}
+
 /// An opened stream.
 pub(crate) struct Dialed {
     pub stream: Stream,
-    /// Time of the TCP connection; absent with Fast Open, which sends data earlier.
+    /// Time of the connection to the server, through the proxy if there is one; absent with Fast Open, which sends data
+    /// earlier.
     pub connected: Option<Instant>,
     /// Time from which TLS could send.
     pub ready: Option<Instant>,
@@ -146,11 +156,17 @@ enum Wire {
 impl Dialer {
     /// Creates a dialer from the spec; refuses options that this machine cannot honour.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
-        let options = TcpOptions::client(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
+        let way = match UnixSocket::of(spec)? {
+            Some(unix) => Way::Unix(unix),
+            None => Way::Tcp {
+                servers: Servers::new(spec),
+                options: TcpOptions::client(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?,
+                tunnels: Tunnels::of(spec)?,
+            },
+        };
         let tls = if spec.protocol.is_secure() { Some(tls::client(spec)?) } else { None };
         Ok(Self {
-            servers: Servers::new(spec),
-            options,
+            way,
             tls,
             alpn: spec.protocol.alpn(),
             early_data: spec.resumption == Resumption::ZeroRtt,
@@ -162,24 +178,17 @@ impl Dialer {
 
     /// Opens a stream.
     pub async fn dial(&self) -> Result<Dialed, Failure> {
-        let server = self.servers.next();
-        let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} {server}"), error);
-        let tcp = async {
-            let socket = self.options.connecting(server)?;
-            TcpSocket::from_std_stream(socket.into()).connect(server).await
-        };
-        let tcp = Metered::new(&self.accounts, tcp.await.map_err(|error| attempt("connecting to", &error))?);
-        let connected = (!self.options.fast_open()).then(Instant::now);
+        let (socket, connected, server) = self.way.connect(&self.accounts).await?;
         let (proof, negotiated) = (Rc::new(Proof::default()), Rc::clone(&self.negotiated));
         let Some(side) = &self.tls else {
-            let stream = Stream { wire: Wire::Plain(tcp), proof, sent_early: false, negotiated };
+            let stream = Stream { wire: Wire::Plain(socket), proof, sent_early: false, negotiated };
             return Ok(Dialed { stream, connected, ready: None });
         };
         let mut tls = TlsConnector::from(side.config.clone())
             .early_data(self.early_data)
-            .connect(side.name.clone(), tcp)
+            .connect(side.name.clone(), socket)
             .await
-            .map_err(|error| attempt("the TLS handshake with", &error))?;
+            .map_err(|error| failure::io(&format!("the TLS handshake with {server}"), &error))?;
         let ready = Some(Instant::now());
         let sent_early = tls.get_mut().1.early_data().is_some();
         let mut stream = Stream { wire: Wire::Tls(Box::new(tls)), proof, sent_early, negotiated };
@@ -213,10 +222,83 @@ impl Dialer {
 
     /// The effective settings on the sockets, and the negotiated parameters of the first connection.
     pub fn configured(&self) -> Configured {
-        let mut configured = self.options.configured();
+        let mut configured = self.way.configured();
         configured.extend(self.negotiated.borrow().clone());
         configured
     }
+}
+
+impl Way {
+    /// Connects to the server. Returns the stream, the time of the connection if it is known, and the server in words.
+    async fn connect(&self, accounts: &Accounts) -> Result<(Metered, Option<Instant>, String), Failure> {
+        match self {
+            Self::Tcp { servers, options, tunnels } => {
+                let server = servers.next();
+                let tcp = async {
+                    let socket = options.connecting(server)?;
+                    TcpSocket::from_std_stream(socket.into()).connect(server).await
+                };
+                let tcp = tcp.await.map_err(|error| match tunnels {
+                    Some(tunnels) => tunnels.unreached(&error),
+                    None => failure::io(&format!("connecting to {server}"), &error),
+                });
+                let mut tcp = tcp?;
+                let Some(tunnels) = tunnels else {
+                    let connected = (!options.fast_open()).then(Instant::now);
+                    return Ok((Metered::new(accounts, tcp), connected, server.to_string()));
+                };
+                open(tunnels, &mut tcp).await?;
+                Ok((Metered::new(accounts, tcp), Some(Instant::now()), tunnels.title()))
+            }
+            Self::Unix(unix) => {
+                let connecting = async {
+                    let socket = unix.socket()?;
+                    while let Err(error) = unix.connect(&socket) {
+                        if error.kind() != io::ErrorKind::WouldBlock {
+                            return Err(error);
+                        }
+                        tokio::time::sleep(RETRY).await;
+                    }
+                    UnixStream::from_std(socket.into())
+                };
+                let stream = connecting.await.map_err(|error| unix.failure(&error))?;
+                let server = format!("the Unix socket {}", unix.path().display());
+                Ok((Metered::unix(accounts, stream), Some(Instant::now()), server))
+            }
+        }
+    }
+
+    fn configured(&self) -> Configured {
+        match self {
+            Self::Tcp { options, tunnels, .. } => {
+                let mut configured = options.configured();
+                if let Some(tunnels) = tunnels {
+                    configured.insert("proxy".to_owned(), tunnels.name().into());
+                }
+                configured
+            }
+            Self::Unix(unix) => unix.configured(),
+        }
+    }
+}
+
+/// Has the proxy at the other end open a tunnel.
+async fn open(tunnels: &Rc<Tunnels>, tcp: &mut TcpStream) -> Result<(), Failure> {
+    let mut tunnel = Tunnel::new(tunnels);
+    let mut bytes = [0; 1024];
+    while !tunnel.is_open() {
+        let output = tunnel.output().to_vec();
+        tcp.write_all(&output).await.map_err(|error| tunnel.broke(&error))?;
+        tunnel.sent(output.len());
+        // Only what is the proxy's is taken from the socket: the next bytes are the server's.
+        let seen = tcp.peek(&mut bytes).await.map_err(|error| tunnel.broke(&error))?;
+        if seen == 0 {
+            return Err(tunnel.ended());
+        }
+        let used = tunnel.receive(&bytes[..seen])?;
+        tcp.read_exact(&mut bytes[..used]).await.map_err(|error| tunnel.broke(&error))?;
+    }
+    Ok(())
 }
 
 impl Stream {

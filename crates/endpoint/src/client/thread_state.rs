@@ -53,6 +53,8 @@ pub(crate) struct ThreadState<T> {
     pub requests: Requests,
     /// Kind of a time-out: bare UDP has no retransmission, so a late response counts as lost.
     silence: ErrorKind,
+    /// The way of connections in words, for a time-out: ` through the proxy URL`; empty for the direct way.
+    way: String,
     now: fn() -> Instant,
     numbers: Arc<AtomicU32>,
     progress: Arc<Progress>,
@@ -82,6 +84,7 @@ impl<T: Transport> ThreadState<T> {
             multiplexes: spec.protocol.multiplexes(),
             requests: Requests::of(spec, share)?,
             silence: if spec.protocol == Protocol::Udp { ErrorKind::Lost } else { ErrorKind::Timeout },
+            way: spec.via.as_ref().map_or_else(String::new, |via| format!(" through {via}")),
             now: K::now,
             numbers,
             progress,
@@ -166,7 +169,7 @@ impl<T: Transport> ThreadState<T> {
     /// The failure of a connection that was not ready in time.
     pub fn connect_timeout(&self) -> Failure {
         let limit = self.timeouts.connect.min(self.timeouts.request);
-        Failure::new(ErrorKind::Timeout, format!("connecting took longer than {limit:?}"))
+        Failure::new(ErrorKind::Timeout, format!("connecting{} took longer than {limit:?}", self.way))
     }
 
     /// The failure of a response that was not complete in time.

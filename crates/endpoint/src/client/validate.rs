@@ -21,6 +21,9 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
                 .to_owned(),
         );
     }
+    if let Some(via) = spec.via.as_ref().filter(|_| protocol.uses_udp()) {
+        return refuse(format!("`via` is {via}, which carries byte streams only, and `{protocol}` uses UDP"));
+    }
     if spec.tls.is_some() && !protocol.is_secure() {
         return refuse(format!("`tls` is set, and the protocol `{protocol}` has no TLS"));
     }
