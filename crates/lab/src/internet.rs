@@ -1,13 +1,15 @@
 //! The lab `internet`: the client on this machine, and remote servers that wirelab does not start.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wirelab_model::plan::{Job, OwnServers, Target, Trial};
 use wirelab_model::settings::Settings;
 use wirelab_model::site::Site;
+use wirelab_model::via::unfit_for_socket;
 
 use crate::congestion;
 use crate::guard::Guard;
@@ -50,25 +52,60 @@ impl Internet {
         Ok(Addresses { servers: Vec::new(), connect: self.address(site(job)?)? })
     }
 
+    /// The address that the client connects to: that of the server or of its proxy.
     fn address(&self, site: &Site) -> Result<IpAddr, LabError> {
-        let literal = site.address.or_else(|| site.host.parse().ok());
-        if let Some(address) = literal {
-            return Ok(address);
+        if let Some(path) = &site.unix_socket {
+            check_socket(path)?;
+            return Ok(Ipv4Addr::LOCALHOST.into());
         }
+        let literal = site.address.or_else(|| site.host.parse().ok());
+        match (&site.proxy, literal) {
+            (None, Some(address)) => Ok(address),
+            (None, None) => self.look_up(&site.host, site.port, "set `site_address` to its address"),
+            (Some(proxy), literal) => {
+                if literal.is_none() && !site.is_looked_up_by_proxy() {
+                    let remedy = "set `site_address` to its address, or have the proxy look it up (socks5h://)";
+                    self.look_up(&site.host, site.port, remedy)?;
+                }
+                match proxy.host.parse() {
+                    Ok(address) => Ok(address),
+                    Err(_) => self.look_up(&proxy.host, proxy.port, "write its address in `site_proxy`"),
+                }
+            }
+        }
+    }
+
+    /// The address of a host, the same in all trials.
+    fn look_up(&self, host: &str, port: u16, remedy: &str) -> Result<IpAddr, LabError> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(address) = found.get(&site.host) {
+        if let Some(address) = found.get(host) {
             return Ok(*address);
         }
-        let address = look_up(site)?;
-        found.insert(site.host.clone(), address);
+        let address = look_up(host, port, remedy)?;
+        found.insert(host.to_owned(), address);
         Ok(address)
     }
 }
 
-fn look_up(site: &Site) -> Result<IpAddr, LabError> {
-    let Site { host, port, .. } = site;
-    let remedy = "set `site_address` to its address";
-    let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
+/// Checks that a path can be that of a server's Unix socket.
+fn check_socket(path: &Path) -> Result<(), LabError> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(why) = unfit_for_socket(&absolute) {
+        return Err(LabError::unsupported(format!("`site_unix_socket` is {why}")));
+    }
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(file) if file.file_type().is_socket() => Ok(()),
+        Ok(_) => Err(LabError::unsupported(format!("`site_unix_socket` ({shown}) is a file of another kind"))
+            .remedy("give the path at which your server listens")),
+        Err(error) => Err(LabError::unsupported(format!("cannot use the Unix socket {shown} (`site_unix_socket`)"))
+            .because(error)
+            .remedy("start your server first; a relative path begins in the directory where wirelab starts")),
+    }
+}
+
+fn look_up(host: &str, port: u16, remedy: &str) -> Result<IpAddr, LabError> {
+    let found = (host, port).to_socket_addrs().map_err(|error| {
         LabError::network(format!("cannot find the address of `{host}`")).because(error).remedy(remedy)
     })?;
     // IPv4 first: a name such as localhost often has an IPv6 address on which the server does not listen.

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::proxy::ProxyUrl;
+use crate::via::ProxyScheme;
+
 /// User agent in requests to servers that wirelab does not start, so that their owners can identify the sender.
 pub const USER_AGENT: &str = concat!("wirelab/", env!("CARGO_PKG_VERSION"));
 
@@ -24,6 +27,12 @@ pub struct Site {
     /// The certificate authorities to trust, PEM; absent: those of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust_anchor: Option<PathBuf>,
+    /// The Unix socket at which the server listens; absent: it listens at an address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix_socket: Option<PathBuf>,
+    /// The proxy through which connections go; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<ProxyUrl>,
 }
 
 /// Whether an address is of this machine or of a private network (RFC 1918, RFC 3927, RFC 4193, RFC 4291).
@@ -39,9 +48,22 @@ impl Site {
     /// Whether it is known, without a look-up of its name, to be on this machine or in a private network.
     #[must_use]
     pub fn is_near(&self) -> bool {
+        if self.unix_socket.is_some() {
+            return true;
+        }
+        if self.proxy.as_ref().is_some_and(|proxy| !proxy.is_near()) {
+            return false;
+        }
         let is_this_machine = self.host == "localhost" || self.host.ends_with(".localhost");
         let address = self.address.or_else(|| self.host.parse().ok());
         address.map_or(is_this_machine, is_near)
+    }
+
+    /// Whether the proxy, and not the client, looks up the host's name.
+    #[must_use]
+    pub fn is_looked_up_by_proxy(&self) -> bool {
+        let proxy = self.proxy.as_ref().map(|proxy| proxy.scheme);
+        self.address.is_none() && matches!(proxy, Some(ProxyScheme::Http | ProxyScheme::Socks5h))
     }
 
     /// Whether a response with this status counts as the page: 2xx and 304. A redirect leads to another server.
@@ -64,6 +86,8 @@ mod tests {
             path: "/".to_owned(),
             address: address.map(|address| address.parse().unwrap()),
             trust_anchor: None,
+            unix_socket: None,
+            proxy: None,
         };
         for (host, address, near) in [
             ("localhost", None, true),
@@ -80,5 +104,11 @@ mod tests {
         ] {
             assert_eq!(site(host, address).is_near(), near, "{host} {address:?}");
         }
+        let through = |host: &str, proxy: &str| Site { proxy: proxy.parse().ok(), ..site(host, None) };
+        assert!(through("10.1.2.3", "http://localhost:1").is_near());
+        assert!(!through("10.1.2.3", "http://gate.example:1").is_near());
+        assert!(!through("example.org", "http://localhost:1").is_near());
+        let socket = Site { unix_socket: Some("/run/api.sock".into()), ..site("example.org", None) };
+        assert!(socket.is_near());
     }
 }

@@ -289,13 +289,14 @@ fn recording(schedule: Schedule, extent: Extent) -> Recording {
 fn transport(settings: &Settings, protocol: Protocol) -> Transport {
     let bytes = |size: Option<Size>| size.map(Size::bytes);
     let (multiplexes, udp) = (protocol.multiplexes(), protocol.uses_udp());
-    let over_tcp = !udp;
+    let over_unix = settings.site_unix_socket.is_some();
+    let over_tcp = !udp && !over_unix;
     // Absent values leave the choice to the library.
     let is_same = settings.transport_defaults() == TransportDefaults::Same;
     let window = |set, or_default| bytes(if is_same { Some(or_default) } else { set }).filter(|_| multiplexes);
     Transport {
         congestion: (if is_same { Some(settings.congestion()) } else { settings.congestion })
-            .filter(|_| protocol != Protocol::Udp),
+            .filter(|_| protocol != Protocol::Udp && !over_unix),
         stream_window: window(settings.stream_window, settings.stream_window()),
         connection_window: window(settings.connection_window, settings.connection_window()),
         udp_send_buffer: bytes(settings.udp_send_buffer).filter(|_| udp),

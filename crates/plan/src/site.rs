@@ -4,6 +4,7 @@ use url::{Host, Url};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Part, Settings};
 use wirelab_model::site::Site;
+use wirelab_model::via::unfit_for_socket;
 
 use crate::error::StudyError;
 
@@ -35,7 +36,54 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
     }
     site.address = settings.site_address;
     site.trust_anchor = settings.site_trust.clone();
+    site.unix_socket = settings.site_unix_socket.clone();
+    site.proxy = settings.site_proxy.clone();
+    way(settings, protocol)?;
     Ok(Some(site))
+}
+
+/// Checks the way to the server, if it is not direct.
+///
+/// # Errors
+/// If the protocol or another setting contradicts it.
+fn way(settings: &Settings, protocol: Protocol) -> Result<(), StudyError> {
+    let Settings { site_unix_socket, site_proxy, .. } = settings;
+    let (key, what) = match (site_unix_socket, site_proxy) {
+        (None, None) => return Ok(()),
+        (Some(_), Some(_)) => {
+            return Err(StudyError::new("`site_unix_socket` and `site_proxy` are set; a client uses one of them"));
+        }
+        (Some(_), None) => ("site_unix_socket", "a Unix socket"),
+        (None, Some(_)) => ("site_proxy", "the tunnel of a proxy"),
+    };
+    if protocol.uses_udp() {
+        return Err(StudyError::new(format!(
+            "`{key}` is set, but `{protocol}` uses UDP, which {what} does not carry; set `protocol` to h1 or h2"
+        )));
+    }
+    if let Some(proxy) = site_proxy.as_ref().filter(|proxy| !proxy.hides_password()) {
+        return Err(StudyError::new(format!(
+            "`site_proxy` ({}) has a password, which files of the run would show; write {{{{env.PROXY_PASSWORD}}}} in its \
+             place and set that variable",
+            proxy.shown()
+        )));
+    }
+    let Some(path) = site_unix_socket else { return Ok(()) };
+    if let Some(why) = unfit_for_socket(path) {
+        return Err(StudyError::new(format!("`site_unix_socket` is {why}")));
+    }
+    let of_tcp = [
+        ("site_address", settings.site_address.is_some()),
+        ("congestion", settings.congestion.is_some()),
+        ("no_delay", settings.no_delay.is_some()),
+        ("fast_open", settings.fast_open.is_some()),
+    ];
+    match of_tcp.into_iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((key, _)) => Err(StudyError::new(format!(
+            "`{key}` is set, but a Unix socket (`site_unix_socket`) has no TCP; remove one"
+        ))),
+    }
 }
 
 /// Parses a URL.
@@ -62,7 +110,16 @@ fn parse(text: &str) -> Result<Site, StudyError> {
         Host::Ipv6(address) => address.to_string(),
     };
     let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-    Ok(Site { host, port, path, url: url.to_string(), address: None, trust_anchor: None })
+    Ok(Site {
+        host,
+        port,
+        path,
+        url: url.to_string(),
+        address: None,
+        trust_anchor: None,
+        unix_socket: None,
+        proxy: None,
+    })
 }
 
 #[cfg(test)]
@@ -98,9 +155,27 @@ mod tests {
             ("site = 'https://example.org'\npayload = '1 KiB'", Protocol::H2, "`payload` is set"),
             ("site = 'https://example.org'\nexchange = 'echo'", Protocol::H2, "`exchange` is set"),
             ("site_trust = 'ca.pem'", Protocol::H2, "needs `site`"),
+            ("site_proxy = 'http://gate:1'", Protocol::H2, "needs `site`"),
+            ("site = 'https://a'\nsite_proxy = 'http://gate:1'", Protocol::H3, "uses UDP"),
+            ("site = 'https://a'\nsite_unix_socket = 'a.sock'", Protocol::H3, "set `protocol` to h1 or h2"),
+            ("site = 'https://a'\nsite_unix_socket = 'a'\nsite_proxy = 'http://gate:1'", Protocol::H2, "one of them"),
+            ("site = 'https://a'\nsite_unix_socket = 'a'\nno_delay = false", Protocol::H2, "`no_delay` is set"),
+            ("site = 'https://a'\nsite_unix_socket = ''", Protocol::H2, "empty"),
+            ("site = 'https://a'\nsite_proxy = 'http://me:s3cr3t@gate:1'", Protocol::H2, "{{env.PROXY_PASSWORD}}"),
         ] {
             let why = of(toml, protocol).unwrap_err().to_string();
-            assert!(why.contains(words), "{toml}: {why}");
+            assert!(why.contains(words) && !why.contains("s3cr3t"), "{toml}: {why}");
         }
+        let long = format!("site = 'https://a'\nsite_unix_socket = '{}'", "a".repeat(108));
+        let why = of(&long, Protocol::H2).unwrap_err().to_string();
+        assert!(why.contains("108 bytes; Linux allows 107"), "{why}");
+    }
+
+    #[test]
+    fn a_unix_socket_has_no_settings_of_tcp() {
+        let text = "protocol = 'h2'\nsite = 'https://a'\nsite_unix_socket = 'a'";
+        let job = crate::job::job(&toml::from_str(text).unwrap()).unwrap();
+        assert_eq!((job.transport.congestion, job.transport.no_delay), (None, None));
+        assert!(job.transport.stream_window.is_some());
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use wirelab_model::mix::MixedRequest;
 use wirelab_model::plan::{Job, Plan};
+use wirelab_model::proxy::ProxyUrl;
 use wirelab_model::request::WrittenRequest;
+use wirelab_model::via::Credentials;
 use wirelab_plan::own::{self, RequestError, Sources, Unreported};
 
 use crate::error::RunError;
@@ -43,10 +45,21 @@ pub fn render(
     own::render(written, is_grpc, &Here { reflect })
 }
 
-/// Rejects a plan whose requests lack a value, before anything is measured.
+/// User and password of a proxy. No file that a run keeps may contain them.
+///
+/// # Errors
+/// If a value is missing.
+pub fn credentials(proxy: &ProxyUrl) -> Result<Option<Credentials>, RequestError> {
+    own::credentials(proxy, &Here)
+}
+
+/// Rejects a plan whose requests or proxies lack a value, before anything is measured.
 pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
     let mut checked: Vec<(&[WrittenRequest], bool)> = Vec::new();
     for cell in &plan.cells {
+        if let Some(proxy) = cell.job.site().and_then(|site| site.proxy.as_ref()) {
+            of_proxy(proxy)?;
+        }
         let requests = (cell.job.own_requests(), cell.job.protocol.is_grpc());
         if !checked.contains(&requests) {
             of_cell(&cell.job)?;
@@ -61,6 +74,11 @@ pub(crate) fn of_cell(job: &Job) -> Result<Vec<MixedRequest>, RunError> {
     // The servers of a study are not there yet.
     render(job.own_requests(), job.protocol.is_grpc(), &|_, _| Ok(None))
         .map_err(|error| RunError::Refused { why: format!("a request of the study: {error}") })
+}
+
+/// User and password of a cell's proxy.
+pub(crate) fn of_proxy(proxy: &ProxyUrl) -> Result<Option<Credentials>, RunError> {
+    credentials(proxy).map_err(|error| RunError::Refused { why: format!("`site_proxy` of the study: {error}") })
 }
 
 /// Leaves one of several clients its part of the data: clients take rows in turn.

@@ -20,6 +20,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::timeline::Life;
 use wirelab_model::units::Span;
+use wirelab_model::via::{Proxy, Via};
 use wirelab_pages::{corpus, hints};
 
 use crate::documents::{self, Documents};
@@ -151,7 +152,7 @@ pub fn client(
         resolves,
         discovers: job.control_plane().is_some(),
         port,
-        via: None,
+        via: via(job)?,
         server_name: match (&job.target, job.page().and_then(|page| page.hosts.first())) {
             (Target::Site(site), _) => site.host.clone(),
             (Target::Servers(_), Some(first)) => first.clone(),
@@ -197,6 +198,23 @@ pub fn client(
             Work::Page(_) => Transport::default(),
         },
     })
+}
+
+/// The way to a server that wirelab does not start; `None` if it is direct.
+fn via(job: &Job) -> Result<Option<Via>, RunError> {
+    let Some(site) = job.site() else { return Ok(None) };
+    if let Some(path) = &site.unix_socket {
+        // Absolute, because endpoints run in their own folder.
+        return Ok(Some(Via::UnixSocket(std::path::absolute(path).unwrap_or_else(|_| path.clone()))));
+    }
+    let Some(url) = &site.proxy else { return Ok(None) };
+    Ok(Some(Via::Proxy(Proxy {
+        scheme: url.scheme,
+        host: url.host.clone(),
+        port: url.port,
+        server: site.address,
+        credentials: requests::of_proxy(url)?,
+    })))
 }
 
 /// Folder of the documents that a server delivers; `None` if it generates its responses.

@@ -17,5 +17,5 @@ pub use check::check;
 pub use error::RequestError;
 pub(crate) use job::with_requests;
 pub use message::MessageError;
-pub use render::{Sources, Unreported, render};
+pub use render::{Sources, Unreported, credentials, render};
 pub use schema::SchemaError;

@@ -9,9 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use prost_reflect::MethodDescriptor;
 use wirelab_model::mix::{Content, MixedRequest};
 use wirelab_model::nearest::nearest;
+use wirelab_model::proxy::{ProxyUrl, SignIn};
 use wirelab_model::request::{FieldValues, WrittenRequest};
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::Request;
+use wirelab_model::via::Credentials;
 
 use super::calls::{self, Schemas};
 use super::data::Data;
@@ -206,10 +208,8 @@ impl Form {
 
     fn value(&self, placeholder: &Placeholder, row: usize, sources: &dyn Sources) -> Result<String, RequestError> {
         match placeholder {
-            Placeholder::Variable(name) => {
-                sources.variable(name).ok_or_else(|| RequestError::Variable { name: name.clone() })
-            }
-            Placeholder::File(path) => Ok(text(path, sources)?.trim_end_matches(['\r', '\n']).to_owned()),
+            Placeholder::Variable(name) => variable(name, sources),
+            Placeholder::File(path) => line(path, sources),
             Placeholder::Data(name) => {
                 let known = self.data.as_ref().map(Data::names).unwrap_or_default();
                 let found = self.data.as_ref().and_then(|data| data.value(row, name));
@@ -221,6 +221,33 @@ impl Form {
             }
         }
     }
+}
+
+/// User and password of a proxy, with every placeholder replaced; `None` without them.
+///
+/// # Errors
+/// If a value is missing.
+pub fn credentials(proxy: &ProxyUrl, sources: &dyn Sources) -> Result<Option<Credentials>, RequestError> {
+    let Some(SignIn { user, password }) = &proxy.sign_in else { return Ok(None) };
+    let fill = |text: &str| {
+        Template::of(text).fill(Escape::None, |placeholder| match placeholder {
+            Placeholder::Variable(name) => variable(name, sources),
+            Placeholder::File(path) => line(path, sources),
+            Placeholder::Data(name) => {
+                Err(RequestError::Unknown { name: name.clone(), known: Vec::new(), nearest: None })
+            }
+        })
+    };
+    Ok(Some(Credentials { user: fill(user)?, password: fill(password)? }))
+}
+
+fn variable(name: &str, sources: &dyn Sources) -> Result<String, RequestError> {
+    sources.variable(name).ok_or_else(|| RequestError::Variable { name: name.to_owned() })
+}
+
+/// The text of a file without the line break at its end.
+fn line(path: &Path, sources: &dyn Sources) -> Result<String, RequestError> {
+    Ok(text(path, sources)?.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 fn body(request: &WrittenRequest, is_grpc: bool, sources: &dyn Sources) -> Result<Body, RequestError> {
@@ -389,5 +416,16 @@ mod tests {
             let why = of(toml).unwrap_err().to_string();
             assert!(why.contains(words) && !why.contains("secret"), "{toml}: {why}");
         }
+    }
+
+    #[test]
+    fn credentials_of_a_proxy_come_from_the_environment_and_from_files() {
+        let of = |text: &str| credentials(&text.parse().unwrap(), &Fixed);
+        let found = of("http://a%40b:{{env.TOKEN}}@gate:1").unwrap().unwrap();
+        assert_eq!((found.user.as_str(), found.password.as_str()), ("a@b", "secret"));
+        assert_eq!(of("http://a:{{file.token}}@gate:1").unwrap().unwrap().password, "from file");
+        assert_eq!(of("http://gate:1").unwrap(), None);
+        assert!(of("http://a:{{env.NONE}}@gate:1").unwrap_err().to_string().contains("NONE"));
+        assert!(of("http://a:{{password}}@gate:1").is_err());
     }
 }

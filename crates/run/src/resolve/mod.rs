@@ -95,6 +95,7 @@ pub fn resolve(
     warnings.extend(more);
     let is_permitted = |congestion| lab.is_none_or(|lab| (lab.permits)(congestion));
     warnings.extend(congestion::permit(&study, &mut plan, is_permitted));
+    private::fix_behind_proxies(&mut plan, private::addresses);
     if !may_load {
         private::fix_addresses(&mut plan, private::addresses);
         polite::remove_twins(&mut plan);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
 
 use wirelab_model::plan::{Plan, Target};
-use wirelab_model::site::is_near;
+use wirelab_model::site::{Site, is_near};
 
 /// Fixes the address of each site whose name has addresses of this machine or of private networks only. All trials then
 /// use this address, so a later change of the name cannot send unlimited requests to a foreign host.
@@ -12,7 +12,7 @@ pub(super) fn fix_addresses(plan: &mut Plan, look_up: impl Fn(&str, u16) -> Vec<
     let mut found = HashMap::new();
     for cell in &mut plan.cells {
         let Target::Site(site) = &mut cell.job.target else { continue };
-        if site.address.is_some() || site.host.parse::<IpAddr>().is_ok() {
+        if is_known(site) || site.unix_socket.is_some() || site.is_looked_up_by_proxy() {
             continue;
         }
         let private = found.entry((site.host.clone(), site.port)).or_insert_with(|| {
@@ -24,6 +24,21 @@ pub(super) fn fix_addresses(plan: &mut Plan, look_up: impl Fn(&str, u16) -> Vec<
     }
 }
 
+/// Fixes the address of each site whose address, and not whose name, a proxy gets from the client.
+pub(super) fn fix_behind_proxies(plan: &mut Plan, look_up: impl Fn(&str, u16) -> Vec<IpAddr>) {
+    for cell in &mut plan.cells {
+        let Target::Site(site) = &mut cell.job.target else { continue };
+        if site.proxy.is_some() && !is_known(site) && !site.is_looked_up_by_proxy() {
+            site.address = look_up(&site.host, site.port).into_iter().min();
+        }
+    }
+}
+
+/// Whether the address of a site needs no look-up.
+fn is_known(site: &Site) -> bool {
+    site.address.is_some() || site.host.parse::<IpAddr>().is_ok()
+}
+
 /// The addresses of a name; none if it has none or cannot be looked up. The lab then refuses the site with the reason.
 pub(super) fn addresses(host: &str, port: u16) -> Vec<IpAddr> {
     (host, port).to_socket_addrs().map(|found| found.map(|socket| socket.ip()).collect()).unwrap_or_default()
@@ -31,11 +46,23 @@ pub(super) fn addresses(host: &str, port: u16) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::site::Site;
     use wirelab_plan::polite;
 
     use super::*;
     use crate::fixture::{cell, plan};
+
+    fn site(host: &str, address: Option<IpAddr>) -> Site {
+        Site {
+            url: format!("https://{host}/"),
+            host: host.to_owned(),
+            port: 443,
+            path: "/".to_owned(),
+            address,
+            trust_anchor: None,
+            unix_socket: None,
+            proxy: None,
+        }
+    }
 
     #[test]
     fn a_name_with_private_addresses_only_has_no_limit_and_one_address() {
@@ -58,18 +85,26 @@ mod tests {
         ] {
             let mut cell = cell();
             let address_of = |text: Option<&str>| text.map(|text| text.parse::<IpAddr>().unwrap());
-            cell.job.target = Target::Site(Site {
-                url: format!("https://{host}/"),
-                host: host.to_owned(),
-                port: 443,
-                path: "/".to_owned(),
-                address: address_of(fixed),
-                trust_anchor: None,
-            });
+            cell.job.target = Target::Site(site(host, address_of(fixed)));
             let mut plan = Plan { max_blocks: 100, ..plan(vec![cell]) };
             fix_addresses(&mut plan, known);
             assert_eq!(plan.cells[0].job.site().unwrap().address, address_of(address), "{host}");
             assert_eq!(polite::excess(&plan).is_some(), is_limited, "{host}");
+        }
+    }
+
+    #[test]
+    fn only_a_proxy_that_looks_up_no_names_gets_an_address() {
+        for (proxy, address) in [("socks5", Some("10.0.0.7")), ("socks5h", None), ("http", None)] {
+            let mut cell = cell();
+            let proxy = Some(format!("{proxy}://localhost:1080").parse().unwrap());
+            cell.job.target = Target::Site(Site { proxy, ..site("shop.test", None) });
+            let mut plan = plan(vec![cell]);
+            let look_up = |_: &str, _| vec!["fd00::1".parse().unwrap(), "10.0.0.7".parse().unwrap()];
+            fix_behind_proxies(&mut plan, look_up);
+            fix_addresses(&mut plan, look_up);
+            let expected = address.map(|address| address.parse::<IpAddr>().unwrap());
+            assert_eq!(plan.cells[0].job.site().unwrap().address, expected, "{address:?}");
         }
     }
 }

@@ -364,7 +364,8 @@ impl EndpointHandle {
             (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.is_remote => {
                 Blame::Server
             }
-            (Role::Client, ErrorKind::Unreachable) => Blame::Lab,
+            // Neither endpoint is the way between them.
+            (Role::Client, ErrorKind::Unreachable | ErrorKind::Proxy) => Blame::Lab,
             (role, _) => role.blame(),
         };
         let (party, message, last_words) = (self.party(), message.to_owned(), last_words(&exit));

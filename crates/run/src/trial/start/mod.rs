@@ -156,7 +156,9 @@ impl TrialContext<'_> {
     ) -> Result<Clients, TrialAbort> {
         let (trial, cell, job) = (inputs.trial, inputs.cell, inputs.job);
         let connect_address = self.connect_address(arena, inputs, serving, facts)?;
-        facts.connect_port = Some(connect_address.port());
+        // A proxy has a port of its own, the only one on the client's wire.
+        let proxy = job.site().and_then(|site| site.proxy.as_ref());
+        facts.connect_port = Some(proxy.map_or(connect_address.port(), |proxy| proxy.port));
         let addresses = Addresses { connect: connect_address.ip(), ..inputs.addresses.clone() };
         let begun = Instant::now();
         let mut files = Vec::new();
@@ -221,9 +223,13 @@ impl TrialContext<'_> {
         let connect = inputs.addresses.connect;
         Ok(match (&inputs.job.target, &serving.mesh, &serving.control_plane) {
             (Target::Site(site), ..) => {
-                let address = SocketAddr::new(connect, site.port);
-                facts.server.insert("address".to_owned(), address.to_string().into());
-                address
+                let (key, place) = match (&site.unix_socket, &site.proxy) {
+                    (Some(path), _) => ("unix_socket", path.display().to_string()),
+                    (None, Some(proxy)) => ("proxy", format!("{} ({connect})", proxy.shown())),
+                    (None, None) => ("address", SocketAddr::new(connect, site.port).to_string()),
+                };
+                facts.server.insert(key.to_owned(), place.into());
+                SocketAddr::new(connect, site.port)
             }
             (Target::Servers(_), Some(mesh), _) => SocketAddr::new(connect, mesh.port),
             (Target::Servers(_), None, Some(control_plane)) => control_plane.place,
