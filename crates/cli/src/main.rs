@@ -16,6 +16,7 @@ mod progress;
 mod requests;
 mod stderr;
 mod target;
+mod via;
 mod visits;
 
 use std::process::ExitCode;

@@ -11,9 +11,11 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::site::{self, USER_AGENT};
 use wirelab_model::spec::{ClientIdentity, ClientSpec, ClientTls, ConnectionPolicy, Request, Timeouts, TlsVersion};
 use wirelab_model::units::Span;
+use wirelab_model::via::Via;
 
 use crate::args::{ReachArgs, Resolve, TlsArg};
 use crate::failure::{Failure, Result};
+use crate::via;
 
 /// A URL, taken apart.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +36,11 @@ pub struct Target {
     pub url: Url,
     /// The host's name, or its address as text.
     pub host: String,
-    /// The address to connect to.
+    /// The address to connect to: that of the server or of its proxy.
     pub address: IpAddr,
     pub port: u16,
+    /// The way to the server, if it is not direct.
+    pub via: Option<Via>,
     /// Path and query.
     pub path: String,
 }
@@ -81,8 +85,22 @@ impl Location {
         (self.url.scheme(), &self.host, self.port) == (other.url.scheme(), &other.host, other.port)
     }
 
+    /// The server, reached as the options say.
+    pub fn reached(self, reach: &ReachArgs) -> Result<Target> {
+        let given = self.address_of(reach)?;
+        let way = match (&reach.unix_socket, &reach.proxy) {
+            (Some(path), _) => Some(via::unix_socket(path)?),
+            (None, Some(url)) => Some(via::proxy(url, (&self.host, self.port), given)?),
+            (None, None) => None,
+        };
+        match way {
+            None => self.resolve(given),
+            Some((address, via)) => Ok(Target { via: Some(via), ..self.resolve(Some(address))? }),
+        }
+    }
+
     /// The address that the options give for this server, instead of a look-up.
-    pub fn address_of(&self, reach: &ReachArgs) -> Result<Option<IpAddr>> {
+    fn address_of(&self, reach: &ReachArgs) -> Result<Option<IpAddr>> {
         let is_own = |one: &&Resolve| one.host == self.host && one.port == self.port;
         match (reach.resolve.iter().find(is_own), reach.resolve.first()) {
             (Some(one), _) => Ok(Some(one.address)),
@@ -99,9 +117,9 @@ impl Location {
         let Self { url, host, literal, port, path } = self;
         let address = match connect_to.or(literal) {
             Some(address) => address,
-            None => look_up(&host, port)?,
+            None => look_up(&host, port, "--connect-to ADDRESS sets its address")?,
         };
-        Ok(Target { url, host, address, port, path })
+        Ok(Target { url, host, address, port, via: None, path })
     }
 }
 
@@ -128,14 +146,36 @@ impl Target {
         format!("{}{path}", self.url.origin().ascii_serialization())
     }
 
-    /// Whether it is on this machine or in a private network. Limits are for other hosts.
-    pub const fn is_near(&self) -> bool {
-        site::is_near(self.address)
+    /// Whether it, and its proxy if it has one, are known to be on this machine or in a private network. Limits are for
+    /// other hosts.
+    pub fn is_near(&self) -> bool {
+        let is_localhost = || self.host == "localhost" || self.host.ends_with(".localhost");
+        match &self.via {
+            None => site::is_near(self.address),
+            Some(Via::UnixSocket(_)) => true,
+            Some(Via::Proxy(proxy)) => {
+                let server = proxy.server.or_else(|| self.host.parse().ok());
+                site::is_near(self.address) && server.map_or_else(is_localhost, site::is_near)
+            }
+        }
     }
 
-    /// The socket address of the server.
-    pub const fn socket(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.port)
+    /// The socket address that connections go to: that of the server or of its proxy; none with a Unix socket.
+    pub fn socket(&self) -> Option<SocketAddr> {
+        match &self.via {
+            None => Some(SocketAddr::new(self.address, self.port)),
+            Some(Via::UnixSocket(_)) => None,
+            Some(Via::Proxy(proxy)) => Some(SocketAddr::new(self.address, proxy.port)),
+        }
+    }
+
+    /// The place that connections go to, in words: the address, or the way.
+    pub fn place(&self) -> String {
+        match &self.via {
+            None => SocketAddr::new(self.address, self.port).to_string(),
+            Some(via @ Via::UnixSocket(_)) => via.to_string(),
+            Some(via @ Via::Proxy(_)) => format!("through {via}"),
+        }
     }
 
     /// Refuses a server whose first response to a request shows that measuring it makes no sense.
@@ -177,16 +217,23 @@ impl Target {
 
     /// The message for a failed request: the attempt, the failure and the remedy.
     pub fn unanswered(&self, protocol: Protocol, refusal: &Refusal) -> String {
-        let attempt = format!("{} to {} ({})", protocol.title(), self.url, self.socket());
+        let attempt = format!("{} to {} ({})", protocol.title(), self.url, self.place());
         let Refusal::Failed(failure) = refusal else { return format!("{attempt}: {refusal}") };
+        // Failures of the way itself have their remedies.
+        let is_socket = matches!(self.via, Some(Via::UnixSocket(_)));
         let (carrier, port) = (if protocol.uses_udp() { "UDP" } else { "TCP" }, self.port);
         let remedy = match failure.kind {
+            ErrorKind::Refused if is_socket => String::new(),
             ErrorKind::Refused => format!(". Does the server run and listen on {carrier} port {port}?"),
             ErrorKind::Unreachable => {
                 ". Does a route to that address exist? --connect-to ADDRESS sets another address".to_owned()
             }
             ErrorKind::Certificate => {
                 ". --ca FILE trusts another authority or this certificate, --insecure accepts any certificate"
+                    .to_owned()
+            }
+            ErrorKind::Timeout if self.via.is_some() => {
+                ". Does the server answer there? For a slow one, raise --timeout (with `load` also --connect-timeout)"
                     .to_owned()
             }
             ErrorKind::Timeout => format!(
@@ -197,7 +244,8 @@ impl Target {
                                certificate of the client (--cert, --key)"
                 .to_owned(),
             ErrorKind::Protocol | ErrorKind::Reset | ErrorKind::Truncated => {
-                format!(". Does the server support {} on this port?", protocol.title())
+                let place = if is_socket { "at this socket" } else { "on this port" };
+                format!(". Does the server support {} {place}?", protocol.title())
             }
             _ => String::new(),
         };
@@ -229,6 +277,17 @@ impl Target {
         Ok(())
     }
 
+    /// Refuses a protocol that cannot go the way to the server.
+    pub fn admit_way(&self, protocol: Protocol) -> Result {
+        match &self.via {
+            Some(via) if protocol.uses_udp() => Err(Failure::input(format!(
+                "{} uses UDP, and {via} carries byte streams only; use h1 or h2",
+                protocol.title()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses options of TLS that the protocol cannot use, and files that cannot be read.
     pub fn admit_tls(&self, protocol: Protocol, reach: &ReachArgs) -> Result {
         if !self.is_secure() && (reach.cert.is_some() || reach.tls == TlsArg::Tls12) {
@@ -255,6 +314,7 @@ impl Target {
     pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
         ClientSpec {
             address: self.address,
+            via: self.via.clone(),
             server_name: self.host.clone(),
             tls: protocol.is_secure().then(|| ClientTls {
                 trust_anchor: reach.ca.clone(),
@@ -283,10 +343,11 @@ impl Target {
     }
 }
 
-fn look_up(name: &str, port: u16) -> Result<IpAddr> {
-    let found = (name, port).to_socket_addrs().map_err(|error| {
-        Failure::failed(format!("cannot resolve the host `{name}`: {error}. --connect-to ADDRESS sets its address"))
-    })?;
+/// Looks up a name. `remedy` says what to do if it has no address.
+pub fn look_up(name: &str, port: u16, remedy: &str) -> Result<IpAddr> {
+    let found = (name, port)
+        .to_socket_addrs()
+        .map_err(|error| Failure::failed(format!("cannot resolve the host `{name}`: {error}; {remedy}")))?;
     // IPv4 first: a name such as localhost often has an IPv6 address on which the server does not listen.
     let mut addresses: Vec<_> = found.map(|socket| socket.ip()).collect();
     addresses.sort_by_key(IpAddr::is_ipv6);

@@ -43,6 +43,8 @@ use super::{MixArgs, RequestArgs, ShowArgs};
                                                 a gRPC call; the server reports its types (reflection)
   wirelab load -p grpcc --protoset shop.pb --body '[{\"sku\": 7}, {\"sku\": 8}]' http://localhost:50051/shop.Cart/Add
                                                 a call with a stream of two messages
+  wirelab load --unix-socket /run/api.sock http://localhost/health
+  wirelab load --proxy 'http://me:{{env.PROXY_PASSWORD}}@gate.example:3128' https://api.example/
 
 Latency counts from the intended start of each request, so stalls of the server are included (no coordinated \
 omission). Send load only to servers that you own. A host outside this machine and private networks needs \
@@ -112,7 +114,7 @@ pub struct LoadArgs {
     /// Follow at most this many redirects of the URL before the load, and measure the last URL. A redirect during the
     /// load is a failure
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=20),
-          conflicts_with_all = ["connect_to", "curl", "targets", "har", "request_file", "weights"])]
+          conflicts_with_all = ["connect_to", "unix_socket", "curl", "targets", "har", "request_file", "weights"])]
     pub follow: Option<u32>,
     /// Deadline of a connection's handshake
     #[arg(long, default_value = "5 s")]
@@ -165,6 +167,15 @@ pub struct ReachArgs {
     /// Connect to this address if the URL has this host and port, as curl does; repeatable
     #[arg(long, value_name = "HOST:PORT:ADDRESS", conflicts_with = "connect_to")]
     pub resolve: Vec<Resolve>,
+    /// Connect to this Unix socket, at which the server listens; the URL still gives scheme, host and path
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["proxy", "connect_to", "resolve"])]
+    pub unix_socket: Option<PathBuf>,
+    /// Connect through this proxy, by a tunnel for each connection: http://HOST:PORT (CONNECT), socks5://HOST:PORT, or
+    /// socks5h://HOST:PORT, where the proxy looks up the host of the URL, as with http. USER:PASSWORD@ before HOST
+    /// signs in; `{{env.NAME}}` and `{{file.PATH}}` stand for secrets there. The time until the connection stands
+    /// includes the proxy's answers. Variables such as HTTPS_PROXY have no effect
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
     /// Deadline of a request, including its connection
     #[arg(long, default_value = "10 s")]
     pub timeout: Span,

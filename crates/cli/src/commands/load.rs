@@ -223,9 +223,14 @@ fn admitted(args: &LoadArgs, urls: &[String], stop: &AtomicBool) -> Result<(Requ
     let target = &asked.target;
     if !target.is_near() && !args.i_may_load_these_hosts {
         return Err(Failure::input(format!(
-            "{} is neither on this machine nor in a private network. No load was sent. Confirm with {FLAG} that you may \
-             send load to {}; `wirelab probe` measures it with few requests",
-            target.address, target.host
+            "{} is not known to be on this machine or in a private network. No load was sent. Confirm with {FLAG} that you \
+             may send load to {}; `wirelab probe` measures it with few requests",
+            if target.via.is_some() {
+                format!("{} {}", target.host, target.place())
+            } else {
+                target.address.to_string()
+            },
+            target.host
         )));
     }
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
@@ -234,6 +239,7 @@ fn admitted(args: &LoadArgs, urls: &[String], stop: &AtomicBool) -> Result<(Requ
     } else {
         target.admit(protocol)?;
     }
+    target.admit_way(protocol)?;
     target.admit_tls(protocol, &args.reach)?;
     if args.reach.tls == TlsArg::Tls12 && args.resumption != ResumptionArg::None {
         return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
@@ -328,6 +334,7 @@ fn object(
     Ok(json!({
         "url": requests.url(),
         "address": requests.target.socket(),
+        "via": requests.target.via.as_ref().map(ToString::to_string),
         "protocol": protocol,
         "client": client.name(),
         "requests": result.requests,
@@ -383,7 +390,7 @@ fn text(
     let window = Quantity(result.window_ns as f64, Unit::Nanoseconds);
     let ending = if result.stopped { ", stopped early" } else { "" };
     let _ =
-        writeln!(text, "{} to {} ({}), {window}{ending}", protocol.title(), requests.url(), requests.target.socket());
+        writeln!(text, "{} to {} ({}), {window}{ending}", protocol.title(), requests.url(), requests.target.place());
     let failed: u64 = result.errors.values().sum();
     let _ = writeln!(text, "{:<22} {} succeeded, {failed} failed", "requests", result.requests);
     for (kind, count) in &result.errors {

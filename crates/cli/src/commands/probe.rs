@@ -55,6 +55,7 @@ pub fn probe(args: &ProbeArgs) -> Result {
     let target = &requests.target;
     for protocol in &args.protocols {
         target.admit(*protocol)?;
+        target.admit_way(*protocol)?;
         target.admit_tls(*protocol, &args.reach)?;
     }
     let is_limited = is_limited(args, target);
@@ -200,8 +201,12 @@ fn described(target: &Target, protocol: Protocol, head: &Head) -> Discovery {
         status: head.status,
         server: head.values("server").next().map(str::to_owned),
         alt_svc: head.values("alt-svc").flat_map(alt_svc).collect(),
-        https_record: https_record(&target.host, target.port)
-            .map_or_else(|error| Offers::NotMeasured { not_measured: error.to_string() }, Offers::Listed),
+        https_record: match &target.via {
+            // The name may have no meaning here: a Unix socket has none, and a proxy may look it up elsewhere.
+            Some(via) => Offers::NotMeasured { not_measured: format!("connections go through {via}") },
+            None => https_record(&target.host, target.port)
+                .map_or_else(|error| Offers::NotMeasured { not_measured: error.to_string() }, Offers::Listed),
+        },
     }
 }
 
@@ -237,6 +242,7 @@ fn show_json(args: &ProbeArgs, target: &Target, finding: &Finding) -> Result {
     print_json(&json!({
         "url": target.url.as_str(),
         "address": target.socket(),
+        "via": target.via.as_ref().map(ToString::to_string),
         "discovery": discovery,
         "client": client(args).name(),
         "baseline": study.compare.baseline,

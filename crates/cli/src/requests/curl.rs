@@ -30,7 +30,7 @@ const HARMLESS: [&str; 14] = [
 const HARMLESS_WITH_VALUE: [&str; 4] = ["-o", "--output", "-w", "--write-out"];
 
 /// Options for which wirelab has its own, with the name of that.
-const OWN: [(&str, &str); 12] = [
+const OWN: [(&str, &str); 17] = [
     ("-k", "--insecure"),
     ("--insecure", "--insecure"),
     ("--cacert", "--ca"),
@@ -43,6 +43,11 @@ const OWN: [(&str, &str); 12] = [
     ("--http3", "--protocol h3"),
     ("--http3-only", "--protocol h3"),
     ("--connect-to", "--connect-to"),
+    ("--unix-socket", "--unix-socket"),
+    ("-x", "--proxy"),
+    ("--proxy", "--proxy"),
+    ("--socks5", "--proxy socks5://HOST:PORT"),
+    ("--socks5-hostname", "--proxy socks5h://HOST:PORT"),
 ];
 
 /// Reads a command line.

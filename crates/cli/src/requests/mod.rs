@@ -99,8 +99,7 @@ impl Asked {
         let Some((location, _)) = server else { return Err(Failure::input("no URL was given")) };
         name_apart(&mut written);
         own::check(&written).map_err(Failure::input)?;
-        let address = location.address_of(reach)?;
-        Ok(Self { target: location.resolve(address)?, written })
+        Ok(Self { target: location.reached(reach)?, written })
     }
 
     /// The requests with the values of their placeholders. If they are calls of gRPC, `reflect` may ask the server for

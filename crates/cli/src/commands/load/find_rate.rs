@@ -90,6 +90,7 @@ pub fn find_rate(
         print_json(&json!({
             "url": requests.url(),
             "address": requests.target.socket(),
+        "via": requests.target.via.as_ref().map(ToString::to_string),
             "protocol": spec.protocol,
             "client": client.name(),
             "requirements": args.find_rate,

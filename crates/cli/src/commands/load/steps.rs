@@ -35,6 +35,7 @@ pub fn steps(
         print_json(&json!({
             "url": requests.url(),
             "address": requests.target.socket(),
+        "via": requests.target.via.as_ref().map(ToString::to_string),
             "protocol": spec.protocol,
             "client": client.name(),
             "step_ns": step::length(args).nanos(),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use wirelab_model::metric::{Metric, Quantity};
 use wirelab_model::plan::Cell;
+use wirelab_model::via::Via;
 use wirelab_stats::analysis::{CannotTell, CellAnalysis, Compared, Verdict};
 
 use super::{Finding, KEPT, NEW, Offers, client};
@@ -25,7 +26,11 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
     let Finding { discovery, study, plan, analysis, failed, .. } = finding;
     let mut text = String::new();
     let asked = discovery.protocol.title();
-    let _ = writeln!(text, "{} at {}, status {} over {asked}", target.url, target.socket(), discovery.status);
+    let place = match &target.via {
+        Some(Via::Proxy(_)) => target.place(),
+        Some(Via::UnixSocket(_)) | None => format!("at {}", target.place()),
+    };
+    let _ = writeln!(text, "{} {place}, status {} over {asked}", target.url, discovery.status);
     let _ =
         writeln!(text, "server            {}", discovery.server.as_deref().unwrap_or("unknown (no field `server`)"));
     let list = |offers: &[String]| if offers.is_empty() { "none".to_owned() } else { offers.join(", ") };
