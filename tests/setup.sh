@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the requirements of the tests beyond a Rust toolchain: a C compiler (for ring), python3 (for the prose linter
 # and the endpoints in Python), the web servers that are endpoints, strace (for a second count of system calls),
-# Prometheus, sshd, the browsers, and a validator of HTTP Archives if the distribution has one.
+# Prometheus, sshd, two proxies, the browsers, and a validator of HTTP Archives if the distribution has one.
 #   tests/setup.sh cluster     also installs the requirements of the test cluster
 #   tests/setup.sh endpoints   also installs the packages that endpoints name in their manifests
 # On Debian and Ubuntu, with root, it installs packages; otherwise it names the missing ones.
@@ -51,6 +51,8 @@ if ! [ -d /usr/share/nodejs/har-validator ] && apt-cache show node-har-validator
 fi
 [ -x /usr/sbin/sshd ] || packages+=(openssh-server) # the hosts of the lab `hosts`
 command -v ssh >/dev/null || packages+=(openssh-client)
+command -v microsocks >/dev/null || packages+=(microsocks) # a proxy of SOCKS 5
+has_server tinyproxy || packages+=(tinyproxy-bin) # a proxy of HTTP, without the service
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ "${1:-}" = cluster ]; then
   # Unquoted: one word for each package.

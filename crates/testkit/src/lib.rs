@@ -14,6 +14,7 @@ pub mod page_command;
 pub mod pages;
 pub mod physics;
 pub mod prometheus;
+pub mod proxies;
 pub mod readable;
 mod record;
 pub mod servers;

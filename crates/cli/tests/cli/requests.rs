@@ -170,6 +170,7 @@ fn requests_that_cannot_be_sent_are_refused() {
     check(&[url, "--weights", "1,2"], &["2 numbers for 1 URLs"]);
     check(&[url, "--request-file", "wrong.toml"], &["wrong.toml:2:1", "did you mean `path`"]);
     check(&["--curl", "curl -k https://localhost:1/"], &["--insecure"]);
+    check(&["--curl", "curl -x gate:3128 https://localhost:1/"], &["give wirelab --proxy"]);
     check(&[url, "--expect-json", "items"], &["JSON path"]);
     check(&["http://{{host}}/"], &["cannot be measured"]);
 }
@@ -224,14 +225,14 @@ fn run_study(place: &Place, workload: &str, more: &[&str]) -> Said {
 }
 
 /// Panics if a file below the folder has the secret.
-fn assert_no_secret(folder: &std::path::Path) {
+pub(crate) fn assert_no_secret(folder: &std::path::Path, secret: &str) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            assert_no_secret(&path);
+            assert_no_secret(&path, secret);
         } else {
             let bytes = fs::read(&path).unwrap();
-            let holds = bytes.windows(TOKEN.len()).any(|window| window == TOKEN.as_bytes());
+            let holds = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
             assert!(!holds, "{} has the secret", path.display());
         }
     }
@@ -261,7 +262,7 @@ fn a_study_sends_the_requests_of_the_user_to_a_running_service_and_keeps_no_secr
         let of_cell = &report["cells"][0]["by_request"];
         assert_eq!((&of_cell[0]["requests"], &of_cell[1]["requests"]), (&6.into(), &2.into()), "{of_cell}");
         assert!(of_cell[0]["values"]["response_median"].as_f64().unwrap() > 0.0, "{of_cell}");
-        assert_no_secret(&place.path("wirelab-runs"));
+        assert_no_secret(&place.path("wirelab-runs"), TOKEN);
     }
 }
 
@@ -316,7 +317,7 @@ fn a_program_of_the_user_is_started_measured_and_ended() {
         assert!(trial["values"]["cpu_server_per_request"].as_f64().unwrap() > 0.0, "{trial}");
         assert!(trial["values"]["memory_server_peak"].as_f64().unwrap() > 1e6, "{trial}");
     }
-    assert_no_secret(&place.path("wirelab-runs"));
+    assert_no_secret(&place.path("wirelab-runs"), TOKEN);
 }
 
 #[test]
