@@ -107,7 +107,8 @@ pub(crate) static TABLE: [Computed<Compute>; 22] = [
     time(
         "connected_median",
         "Transport connected, median",
-        "From the start of a request to the connected transport; successful requests that opened a connection.",
+        "From the start of a request to the connected transport, which with a proxy is the tunnel to the server; \
+         successful requests that opened a connection.",
         |requests| requests.connected_median(),
     ),
     time(
