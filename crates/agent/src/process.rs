@@ -178,9 +178,9 @@ impl Process for RemoteProcess {
     fn next_event(&mut self, deadline: Instant) -> Result<Event, EventError> {
         loop {
             match self.lines.next_event() {
-                Some(Ok(Event::Ready { port, mut configured })) => {
+                Some(Ok(Event::Ready { port, socket, mut configured })) => {
                     configured.extend(self.facts.drain(..));
-                    return Ok(Event::Ready { port, configured });
+                    return Ok(Event::Ready { port, socket, configured });
                 }
                 Some(Ok(done @ Event::Done { .. })) => match self.fetch() {
                     Ok(()) => return Ok(done),

@@ -134,7 +134,7 @@ fn exit_on(state: State) -> (ExitStatus, String) {
     let facts: Configured = [("node".to_owned(), "a".into())].into_iter().collect();
     let remote = Arc::new(Shell { script: AGENT, state });
     let mut sidecar = RemoteProcess::start(remote, &mut Sent::default(), facts.clone(), &launch).unwrap();
-    assert_eq!(sidecar.next_event(soon()), Ok(Event::Ready { port: Some(7), configured: facts }));
+    assert_eq!(sidecar.next_event(soon()), Ok(Event::Ready { port: Some(7), socket: None, configured: facts }));
     sidecar.send(Command::Reach).unwrap();
     assert_eq!(sidecar.next_event(soon()), Ok(Event::Reached));
     sidecar.send(Command::Stop).unwrap();

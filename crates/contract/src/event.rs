@@ -1,5 +1,7 @@
 //! The events that an endpoint prints on standard output, and the commands that it reads on standard input.
 
+use std::path::PathBuf;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,9 @@ pub enum Event {
         /// The bound port; absent for a client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
+        /// The Unix socket at which it listens in place of the port; only of a program of the user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        socket: Option<PathBuf>,
         /// The effective settings, from the spec or by default.
         #[serde(default)]
         configured: Configured,

@@ -110,7 +110,7 @@ fn try_serve(
         ..Exposed::default()
     };
     let exporter = exposition.map(|exposition| Exporter::start(&exposition, exposed)).transpose()?;
-    output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
+    output.say(&Event::Ready { port: Some(bound.port), socket: None, configured: configured.clone() })?;
     let (words, inbox) = mpsc::channel();
     read_words(input, move |word, _| words.send(word).is_ok());
     // The end of the channel means the end of the input.
@@ -150,7 +150,7 @@ fn try_request(
     let (driver, exposition) = (driver(spec.protocol)?, spec.exposition.clone());
     let mut control = Control::start(spec, driver, None)?;
     let exporter = exposition.map(|exposition| Exporter::start(&exposition, control.counts())).transpose()?;
-    output.say(&Event::Ready { port: None, configured: control.configured().clone() })?;
+    output.say(&Event::Ready { port: None, socket: None, configured: control.configured().clone() })?;
     let sender = control.sender();
     read_words(input, move |word, at| sender.send(Message::Word(word, at)).is_ok());
     control.word(Command::Go)?;

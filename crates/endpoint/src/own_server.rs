@@ -1,14 +1,16 @@
-//! A server that the user brings: any program that listens at a port, behind the endpoint contract.
+//! A server that the user brings: any program that listens at a port or a Unix socket, behind the endpoint contract.
 //!
-//! This process starts the program, waits until the kernel has its port among the listening ones, and ends it at
-//! `stop`. It asks the kernel, not the port, so that no connection of wirelab's own precedes the measurement. The
-//! program writes to this process's standard error, which wirelab keeps as the log of the trial.
+//! This process starts the program, waits until the kernel has its port or Unix socket among the listening ones, and
+//! ends it at `stop`. It asks the kernel, not the port, so that no connection of wirelab's own precedes the
+//! measurement. The program writes to this process's standard error, which wirelab keeps as the log of the trial.
 
+mod place;
 mod sockets;
 
 use std::io::{self, BufRead, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -23,7 +25,8 @@ use wirelab_contract::event::{Configured, Event};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
 
-use self::sockets::{Carrier, Waiting};
+use self::place::{Place, SocketFile};
+use self::sockets::Carrier;
 use crate::contract::read_spec;
 use crate::refusal::{Failure, Refusal};
 use crate::stderr::write_line;
@@ -55,11 +58,11 @@ pub fn describe_own_server(name: &str) -> Description {
 }
 
 /// Runs the program as the server of a spec. In its words, `{port}`, `{address}`, `{certificate}` and `{key}` stand for
-/// values of the spec; the environment variable `PORT` has the port, too. It must listen within `limit`. Returns the
-/// exit status of the contract.
+/// values of the spec, and `{socket}` for the path of a Unix socket, `socket`, at which it must listen; the environment
+/// variable `PORT` has the port, too. It must listen within `limit`. Returns the exit status of the contract.
 #[must_use]
-pub fn run_own_server(words: &[String], limit: Duration, spec_text: &str) -> i32 {
-    let (event, status) = match serve(words, limit, spec_text) {
+pub fn run_own_server(words: &[String], limit: Duration, spec_text: &str, socket: PathBuf) -> i32 {
+    let (event, status) = match serve(words, limit, spec_text, socket) {
         Ok(()) => return 0,
         Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),
         Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
@@ -70,7 +73,7 @@ pub fn run_own_server(words: &[String], limit: Duration, spec_text: &str) -> i32
     status
 }
 
-fn serve(words: &[String], limit: Duration, spec_text: &str) -> Result<(), Refusal> {
+fn serve(words: &[String], limit: Duration, spec_text: &str, socket: PathBuf) -> Result<(), Refusal> {
     let spec: ServerSpec = read_spec(spec_text)?;
     if spec.counts {
         return Err(Refusal::unsupported("`counts` is set, and a program of the user does not count its requests"));
@@ -79,15 +82,19 @@ fn serve(words: &[String], limit: Duration, spec_text: &str) -> Result<(), Refus
         0 => free_port(spec.address, spec.protocol)?,
         port => port,
     };
-    let is_told = words.iter().any(|word| word.contains(PORT));
-    let words: Vec<_> = words.iter().map(|word| filled(word, &spec, port)).collect();
+    let has = |placeholder| words.iter().any(|word| word.contains(placeholder));
+    let place = if has(SOCKET) {
+        Place::Socket(SocketFile::new(socket)?)
+    } else {
+        let carrier = if spec.protocol.uses_udp() { Carrier::Udp } else { Carrier::Tcp };
+        Place::Port { carrier, at: SocketAddr::new(spec.address, port), is_told: has(PORT) }
+    };
+    let words: Vec<_> = words.iter().map(|word| filled(word, &spec, port, &place)).collect();
     let shown = words.join(" ");
     let mut program = Program::start(&words, port)?;
     let inbox = stops();
-    let carrier = if spec.protocol.uses_udp() { Carrier::Udp } else { Carrier::Tcp };
-    let wanted = Wanted { shown: &shown, carrier, at: SocketAddr::new(spec.address, port), is_told, limit };
-    program.until_listening(&wanted, &inbox)?;
-    say(&Event::Ready { port: Some(port), configured: Configured::new() })
+    program.until_listening(&shown, &place, limit, &inbox)?;
+    say(&Event::Ready { port: Some(port), socket: place.socket().map(Path::to_owned), configured: Configured::new() })
         .map_err(|error| Refusal::failed(error.to_string()))?;
     loop {
         match inbox.recv_timeout(WATCH_EVERY) {
@@ -107,11 +114,15 @@ fn serve(words: &[String], limit: Duration, spec_text: &str) -> Result<(), Refus
 /// The placeholder of the port.
 const PORT: &str = "{port}";
 
+/// The placeholder of the path of a Unix socket, at which a program listens that has it in its words.
+const SOCKET: &str = "{socket}";
+
 /// A word of the command line with the values of the spec.
-fn filled(word: &str, spec: &ServerSpec, port: u16) -> String {
+fn filled(word: &str, spec: &ServerSpec, port: u16, place: &Place) -> String {
     let tls = spec.tls.as_ref();
-    let path = |path: Option<&std::path::PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
     word.replace(PORT, &port.to_string())
+        .replace(SOCKET, &place.socket().map(|path| path.display().to_string()).unwrap_or_default())
         .replace("{address}", &spec.address.to_string())
         .replace("{certificate}", &path(tls.map(|tls| &tls.certificate)))
         .replace("{key}", &path(tls.map(|tls| &tls.key)))
@@ -168,14 +179,20 @@ impl Program {
         })
     }
 
-    fn until_listening(&mut self, wanted: &Wanted<'_>, inbox: &Receiver<()>) -> Result<(), Refusal> {
-        let deadline = Instant::now() + wanted.limit;
-        while !wanted.is_there(&sockets::all(wanted.carrier)) {
+    fn until_listening(
+        &mut self,
+        shown: &str,
+        place: &Place,
+        limit: Duration,
+        inbox: &Receiver<()>,
+    ) -> Result<(), Refusal> {
+        let deadline = Instant::now() + limit;
+        while !place.is_listening() {
             if let Some(status) = self.ended()? {
-                return Err(Refusal::failed(wanted.after_its_end(status)));
+                return Err(Refusal::failed(place.after_its_end(shown, status)));
             }
             if Instant::now() >= deadline {
-                return Err(Refusal::failed(wanted.missing(&sockets::of_group(sockets::all(wanted.carrier)))));
+                return Err(Refusal::failed(place.missing(shown, limit)));
             }
             match inbox.recv_timeout(LOOK_EVERY) {
                 Err(RecvTimeoutError::Timeout) => {}
@@ -212,82 +229,9 @@ impl Drop for Program {
     }
 }
 
-/// Where a program should listen.
-struct Wanted<'a> {
-    /// Its command line.
-    shown: &'a str,
-    carrier: Carrier,
-    at: SocketAddr,
-    /// Whether its command line has the port.
-    is_told: bool,
-    limit: Duration,
-}
-
-impl Wanted<'_> {
-    fn is_there(&self, sockets: &[Waiting]) -> bool {
-        sockets.iter().any(|socket| socket.at.port() == self.at.port() && socket.is_reached_at(self.at.ip()))
-    }
-
-    fn after_its_end(&self, status: ExitStatus) -> String {
-        let Self { shown, carrier, .. } = self;
-        let remedy = if status.success() { ". It must stay in the foreground until wirelab ends it" } else { "" };
-        format!("`{shown}` ended with {status} before it listened on {carrier} port {}{remedy}", self.at.port())
-    }
-
-    /// Why it is not there: where the port stands, and where the program listens.
-    fn missing(&self, own: &[Waiting]) -> String {
-        let Self { shown, carrier, at, is_told, limit } = self;
-        let told = match is_told {
-            true => "Its command line and the environment variable PORT have this port",
-            false => "Only the environment variable PORT has this port; write {port} where the command line takes it",
-        };
-        let places = own.iter().map(|socket| socket.at.to_string()).collect::<Vec<_>>().join(", ");
-        let found = match own {
-            [] => format!(
-                "listens at no other {carrier} port. If it starts slowly, set a longer `start_timeout` ({limit:?})"
-            ),
-            _ if own.iter().all(|socket| socket.at.port() == at.port()) => {
-                let address = at.ip();
-                format!("listens at {places}, where clients of {address} do not reach it. Let it listen at {{address}}")
-            }
-            _ => format!("listens at {places} instead. Let it read the port"),
-        };
-        format!("`{shown}` does not listen on {carrier} port {} after {limit:?}. {told}. It {found}", at.port())
-    }
-}
-
 fn say(event: &Event) -> io::Result<()> {
     let mut output = io::stdout().lock();
     serde_json::to_writer(&mut output, event)?;
     output.write_all(b"\n")?;
     output.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn missing(is_told: bool, own: &[&str]) -> String {
-        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let limit = Duration::from_secs(15);
-        let wanted = Wanted { shown: "x", carrier: Carrier::Tcp, at: at("192.0.2.1:80"), is_told, limit };
-        wanted.missing(&own.iter().map(|text| Waiting::of_test(at(text))).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn a_missing_port_is_explained_by_what_the_program_was_told_and_where_it_listens() {
-        for (is_told, own, words) in [
-            (true, &[][..], ["on TCP port 80 after 15s", "have this port", "no other TCP port", "`start_timeout`"]),
-            (false, &[], ["on TCP port 80", "write {port}", "Only the environment", "`start_timeout` (15s)"]),
-            (
-                true,
-                &["[::]:8080"],
-                ["on TCP port 80", "have this port", "listens at [::]:8080 instead", "read the port"],
-            ),
-            (true, &["127.0.0.1:80"], ["at 127.0.0.1:80", "clients of 192.0.2.1", "do not reach it", "{address}"]),
-        ] {
-            let said = missing(is_told, own);
-            assert!(words.iter().all(|word| said.contains(word)), "{said}");
-        }
-    }
 }

@@ -55,7 +55,8 @@ pub struct Settings {
     server: String where excludes = &[Part::Site];
     /// Your program as the server: the words of its command line, `["./my-server", "--port", "{port}"]`. In the
     /// words, `{port}` and `{address}` stand for where it must listen, `{certificate}` and `{key}` for files with a
-    /// certificate that the client trusts; the environment variable `PORT` has the port, too. wirelab starts it for
+    /// certificate that the client trusts; the environment variable `PORT` has the port, too. If the words have
+    /// `{socket}`, it must listen at the Unix socket with that path instead (lab `loopback`). wirelab starts it for
     /// each trial in the directory where wirelab was started, and waits until it listens. It may answer any `request`;
     /// without one, clients ask for `/`. For HTTP. Default: none.
     server_command: Vec<String> where excludes = &[Part::Site, Part::Page];

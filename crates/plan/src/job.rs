@@ -4,7 +4,7 @@
 use wirelab_model::heron;
 use wirelab_model::network::Address;
 use wirelab_model::plan::{
-    Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, command_name,
+    Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, command_name, has_socket,
 };
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
@@ -176,6 +176,27 @@ fn own_server(settings: &Settings, protocol: Protocol) -> Result<(), StudyError>
              or grpcc"
         )));
     }
+    if has_socket(words) {
+        if protocol.uses_udp() {
+            return Err(StudyError::new(format!(
+                "`server_command` has `{{socket}}`, but `{protocol}` uses UDP, which a Unix socket does not carry; set \
+                 `protocol` to h1 or h2, or use `{{port}}`"
+            )));
+        }
+        let of_tcp = [
+            ("congestion", settings.congestion.is_some()),
+            ("no_delay", settings.no_delay.is_some()),
+            ("fast_open", settings.fast_open.is_some()),
+            ("servers", settings.servers.is_some_and(|servers| servers.count() > 1)),
+            ("address", settings.address.is_some_and(|address| address != Address::Server)),
+        ];
+        if let Some((key, _)) = of_tcp.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(StudyError::new(format!(
+                "`{key}` is set, but `server_command` has `{{socket}}`, and a Unix socket has no TCP and no addresses; \
+                 remove one of them"
+            )));
+        }
+    }
     let other = [
         ("server", settings.server.is_some()),
         ("server_threads", settings.server_threads.is_some()),
@@ -289,7 +310,7 @@ fn recording(schedule: Schedule, extent: Extent) -> Recording {
 fn transport(settings: &Settings, protocol: Protocol) -> Transport {
     let bytes = |size: Option<Size>| size.map(Size::bytes);
     let (multiplexes, udp) = (protocol.multiplexes(), protocol.uses_udp());
-    let over_unix = settings.site_unix_socket.is_some();
+    let over_unix = settings.site_unix_socket.is_some() || settings.server_command.as_deref().is_some_and(has_socket);
     let over_tcp = !udp && !over_unix;
     // Absent values leave the choice to the library.
     let is_same = settings.transport_defaults() == TransportDefaults::Same;

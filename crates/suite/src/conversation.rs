@@ -167,7 +167,7 @@ impl<'a> Server<'a> {
         let mut conversation = Conversation::start(stage, party, role, spec)?;
         let wanted = "`ready` with a port";
         match accepted!(conversation.next(wanted)) {
-            Event::Ready { port: Some(port @ 1..), configured } => {
+            Event::Ready { port: Some(port @ 1..), configured, .. } => {
                 Ok(Answer::Accepted(Self { conversation, port, configured }))
             }
             other => conversation.unexpected(wanted, &other),
@@ -246,7 +246,7 @@ pub fn run_client(
 ) -> Finding<Answer<Run>> {
     let mut conversation = Conversation::start(stage, party, Role::Client, spec)?;
     let mut configured = match accepted!(conversation.next("`ready`")) {
-        Event::Ready { port: None, configured } => configured,
+        Event::Ready { port: None, configured, .. } => configured,
         other => return conversation.unexpected("`ready` without a port", &other),
     };
     conversation.send(Command::Go)?;

@@ -149,7 +149,7 @@ fn play(
     ]
     .into_iter()
     .collect();
-    output.say(&Event::Ready { port: None, configured: configured.clone() });
+    output.say(&Event::Ready { port: None, socket: None, configured: configured.clone() });
 
     words.wait(Command::Go)?;
     for _ in 0..order.warm_up {

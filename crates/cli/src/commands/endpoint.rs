@@ -53,7 +53,8 @@ fn own_server(words: &str, start_timeout: Span, role: &EndpointRole) -> ExitCode
         EndpointRole::Client { .. } => Err(Failure::failed("a program of the user is a server, not a client")),
         EndpointRole::Server { spec } => match std::fs::read_to_string(spec) {
             Ok(text) => {
-                let status = wirelab_endpoint::run_own_server(&words, start_timeout.to_std(), &text);
+                let socket = spec.with_extension("sock");
+                let status = wirelab_endpoint::run_own_server(&words, start_timeout.to_std(), &text, socket);
                 return ExitCode::from(u8::try_from(status).unwrap_or(1));
             }
             Err(error) => Err(Failure::failed(format!("cannot read the spec {}: {error}", spec.display()))),

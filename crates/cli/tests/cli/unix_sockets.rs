@@ -143,6 +143,45 @@ min = 1
 max = 1
 "#;
 
+/// A server of the user that listens at a Unix socket.
+const PYTHON: &str = r#"
+import sys, http.server, socketserver
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def address_string(self): return "a client"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_): pass
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+Server(sys.argv[1], Handler).serve_forever()
+"#;
+
+#[test]
+fn a_program_of_the_user_listens_at_a_socket_and_is_measured() {
+    let place = Place::new();
+    fs::write(place.path("server.py"), PYTHON).unwrap();
+    let study = STUDY
+        .replace("site = \"http://localhost:PORT/\"", "server_command = ['python3', 'server.py', '{socket}']")
+        .replace("[factors.way]\ntcp = {}\nsocket = { site_unix_socket = \"h1c.sock\" }\n", "")
+        .replace("factor = \"way\"\nbaseline = \"tcp\"", "factor = \"protocol\"\nbaseline = \"h1c\"");
+    fs::write(place.path("study.toml"), &study).unwrap();
+    let run_it = |more: &[&str]| run(place.folder(), &[&["run", "study.toml", "-q"], more].concat());
+    fs::write(place.path("wrong.toml"), study.replace("h1c", "h3")).unwrap();
+    run(place.folder(), &["run", "wrong.toml", "-q"]).with_status(2).complains(&["{socket}", "UDP"]);
+    run_it(&["--set", "no_delay=true"]).with_status(2).complains(&["`no_delay`"]);
+    run_it(&["--lab", "loopback"]).with_status(0);
+    for (_, trial) in wirelab_testkit::lab::trials(place.folder()) {
+        assert!(trial["client"]["unix_socket"].as_str().unwrap().ends_with("server0.sock"), "{trial}");
+        assert!(trial["values"]["cpu_server_per_request"].as_f64().unwrap() > 0.0, "{trial}");
+    }
+    let left = std::fs::read_to_string("/proc/net/unix").unwrap();
+    assert!(!left.contains(place.folder().to_str().unwrap()), "{left}");
+}
+
 #[test]
 fn a_study_compares_tcp_with_the_unix_socket_of_the_same_server() {
     let place = Place::new();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use rustix::process::{getpgrp, getpid};
 
@@ -80,6 +81,20 @@ fn place(text: &str) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip, port))
+}
+
+/// Whether a socket of this network namespace listens at a path. The kernel knows the path that the program bound.
+pub(super) fn is_listening_at(path: &Path) -> bool {
+    /// The flag `__SO_ACCEPTCON` of the kernel.
+    const LISTENING: u32 = 0x1_0000;
+    let text = fs::read_to_string("/proc/self/net/unix").unwrap_or_default();
+    text.lines().skip(1).any(|line| {
+        // Number, references, protocol, flags, type, state, inode, path.
+        let mut columns = line.split_whitespace();
+        let flags = columns.nth(3).and_then(|flags| u32::from_str_radix(flags, 16).ok()).unwrap_or_default();
+        let bound = columns.nth(3);
+        flags & LISTENING != 0 && bound.map(Path::new) == Some(path)
+    })
 }
 
 /// Those of these sockets that belong to other processes of this process group, as far as this user may see.

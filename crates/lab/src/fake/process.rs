@@ -52,7 +52,7 @@ impl FakeProcess {
         let mut process =
             Self { role, number, queries: 0, run, misbehaviour, output, go_count: 0, state: State::Running };
         let port = (role != Role::Client).then_some(PORT);
-        process.emit(Moment::Start, Event::Ready { port, configured: Configured::new() });
+        process.emit(Moment::Start, Event::Ready { port, socket: None, configured: Configured::new() });
         if role != Role::Client && !process.misbehaves(Moment::Check) {
             process.misbehaves(Moment::Window);
         }

@@ -133,6 +133,10 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
     let own = own_servers(INFO.name, job)?;
     no_labels(INFO.name, job)?;
     let link = link(job)?;
+    if own.listens_at_socket() {
+        return Err(LabError::unsupported("a Unix socket (`{socket}` in `server_command`) bypasses the emulated link")
+            .remedy("use `--lab loopback`, or `{port}`"));
+    }
     if own.reach.is_in_linkerd() {
         let remedy =
             "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";

@@ -60,15 +60,30 @@ pub enum Reach {
     ControlPlane(String),
 }
 
+/// Whether the words of a program of the user have the placeholder of a Unix socket.
+#[must_use]
+pub fn has_socket(words: &[String]) -> bool {
+    words.iter().any(|word| word.contains(SOCKET))
+}
+
 /// The name of a program of the user in reports and files: the words of its command line.
 #[must_use]
 pub fn command_name(words: &[String]) -> String {
     words.join(" ")
 }
 
+/// The placeholder, in the words of a program of the user, of the Unix socket at which it listens.
+pub const SOCKET: &str = "{socket}";
+
 impl OwnServers {
     /// Time limit for a program to listen, unless a study sets another.
     pub const START_TIMEOUT: Span = Span::from_secs(20);
+
+    /// Whether the server is a program of the user that listens at a Unix socket.
+    #[must_use]
+    pub fn listens_at_socket(&self) -> bool {
+        self.command.as_ref().is_some_and(|words| has_socket(words))
+    }
 
     /// One server with this endpoint, on another node.
     #[must_use]

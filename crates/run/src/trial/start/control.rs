@@ -59,7 +59,7 @@ impl TrialContext<'_> {
         let mut handle = EndpointHandle::start(arena, job, &launch)?;
         let attempt = Attempt::Starting;
         match handle.wait(attempt, self.limits.startup, servers, self.stop)? {
-            Event::Ready { port: Some(port), configured } => {
+            Event::Ready { port: Some(port), configured, .. } => {
                 let place = SocketAddr::new(address, port);
                 Ok((ControlPlane { place, configured, membership }, handle))
             }

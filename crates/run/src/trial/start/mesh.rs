@@ -149,7 +149,7 @@ fn ready(
 ) -> Result<(u16, Configured), TrialAbort> {
     let attempt = Attempt::Starting;
     match handle.wait(attempt, limits.startup, servers, stop)? {
-        Event::Ready { port: Some(port), configured } => {
+        Event::Ready { port: Some(port), configured, .. } => {
             verify::in_force(handle.role(), &job.transport, &configured).map_err(TrialAbort::Outcome)?;
             Ok((port, configured))
         }

@@ -4,6 +4,7 @@ pub(crate) mod control;
 pub(crate) mod mesh;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use wirelab_lab::{Addresses, Arena, LabError, Launch, Role};
@@ -14,6 +15,7 @@ use wirelab_model::plan::{Cell, Job, Target, Trial, Work};
 use wirelab_model::reason::{Attempt, Reason};
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::Lifetimes;
+use wirelab_model::via::Via;
 use wirelab_observe::Observer;
 use wirelab_observe::film::ABOUT as FILM;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
@@ -38,6 +40,8 @@ pub(crate) struct Serving {
     pub handles: Vec<EndpointHandle>,
     /// Ports of the servers.
     pub ports: Vec<u16>,
+    /// The Unix socket of the only server, if it listens there in place of its port.
+    pub socket: Option<PathBuf>,
     pub mesh: Option<Mesh>,
     pub control_plane: Option<ControlPlane>,
 }
@@ -101,10 +105,11 @@ impl TrialContext<'_> {
             let launch = Launch { role: Role::Server, number, endpoint: &endpoint, spec: &path, log: &log };
             handles.push(EndpointHandle::start(arena, job, &launch)?);
         }
-        let mut ports = Vec::new();
+        let (mut ports, mut socket) = (Vec::new(), None);
         for server in &mut handles {
             match server.wait(STARTING, startup, &mut [], self.stop)? {
-                Event::Ready { port: Some(port), configured } => {
+                Event::Ready { port: Some(port), socket: at, configured } => {
+                    socket = at;
                     facts.server.extend(configured);
                     ports.push(port);
                 }
@@ -113,7 +118,7 @@ impl TrialContext<'_> {
             }
             facts.preparation.took(Step::StartServer, begun, server.pid());
         }
-        Ok(Serving { handles, ports, mesh: None, control_plane: None })
+        Ok(Serving { handles, ports, socket, mesh: None, control_plane: None })
     }
 
     pub(crate) fn start_sidecars_or_control_plane(
@@ -124,7 +129,7 @@ impl TrialContext<'_> {
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
         let (of, job) = ((inputs.trial, inputs.job), inputs.job);
-        let Serving { handles, ports, mesh, control_plane } = serving;
+        let Serving { handles, ports, mesh, control_plane, .. } = serving;
         if let Some(name) = job.sidecar() {
             let endpoint = self.endpoint(name)?;
             let (started, sidecars) =
@@ -165,6 +170,9 @@ impl TrialContext<'_> {
         for (number, life) in (0..).zip(&inputs.lifetimes.clients) {
             let path = self.files.folder.join(format!("{}.json", client_name(number)));
             let mut of_client = spec::client(trial, cell, &addresses, life, connect_address.port(), self.files)?;
+            if let Some(path) = &serving.socket {
+                of_client.via = Some(Via::UnixSocket(path.clone()));
+            }
             of_client.seed = trial.seed.wrapping_add(number.into());
             requests::divide(&mut of_client.mix, number, job.load.clients);
             of_client.results = spec::results_of(self.files, number);

@@ -129,7 +129,7 @@ impl TrialContext<'_> {
         let limit = limits.slack.saturating_add(longest(job, job.load.extent));
         match job.course {
             Course::Timeline(_) => {
-                let Serving { handles, ports, mesh, control_plane } = serving;
+                let Serving { handles, ports, mesh, control_plane, .. } = serving;
                 let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
                 let played = facts.timeline.insert(TimelineRecord::default());
                 TimelineRun {
