@@ -146,9 +146,9 @@ pub struct Settings {
     /// The URL still gives scheme, host and path. For HTTP over TCP: not h3. A Unix socket has no transport settings of
     /// TCP and no packets. Default: none; the client connects to the host.
     site_unix_socket: PathBuf where needs = Part::Site;
-    /// With `site`: the proxy through which the client connects, by a tunnel for each connection: `http://HOST:PORT`
-    /// with the method CONNECT, `socks5://HOST:PORT` with SOCKS 5, or `socks5h://HOST:PORT`, where the proxy looks up
-    /// the site's host, as with `http`. User and password stand before the host, the password as a placeholder:
+    /// With `site`: the proxy through which the client connects, by a tunnel for each connection. It is
+    /// `http://HOST:PORT`, `socks5://HOST:PORT` (SOCKS 5), or `socks5h://HOST:PORT`, where the proxy looks up the
+    /// site's host, as with `http`. User and password stand before the host, the password as a placeholder:
     /// `http://me:{{env.PROXY_PASSWORD}}@HOST:PORT`. The time until the client is connected then includes the
     /// connection to the proxy, its answers and its own connection to the server; the transport metrics are those of
     /// the connection to the proxy. For HTTP over TCP: not h3. Variables such as `HTTPS_PROXY` have no effect. Default:

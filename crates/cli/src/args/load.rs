@@ -170,10 +170,10 @@ pub struct ReachArgs {
     /// Connect to this Unix socket, at which the server listens; the URL still gives scheme, host and path
     #[arg(long, value_name = "PATH", conflicts_with_all = ["proxy", "connect_to", "resolve"])]
     pub unix_socket: Option<PathBuf>,
-    /// Connect through this proxy, by a tunnel for each connection: http://HOST:PORT (CONNECT), socks5://HOST:PORT, or
-    /// socks5h://HOST:PORT, where the proxy looks up the host of the URL, as with http. USER:PASSWORD@ before HOST
-    /// signs in; `{{env.NAME}}` and `{{file.PATH}}` stand for secrets there. The time until the connection stands
-    /// includes the proxy's answers. Variables such as HTTPS_PROXY have no effect
+    /// Connect through this proxy, by a tunnel for each connection: `http://HOST:PORT`, `socks5://HOST:PORT`, or
+    /// `socks5h://HOST:PORT`, where the proxy looks up the host of the URL, as with http. `USER:PASSWORD@` before the
+    /// host signs in; `{{env.NAME}}` and `{{file.PATH}}` stand for secrets there. The time until the connection stands
+    /// includes the proxy's answers. Variables such as `HTTPS_PROXY` have no effect
     #[arg(long, value_name = "URL")]
     pub proxy: Option<String>,
     /// Deadline of a request, including its connection
