@@ -15,7 +15,7 @@ use crate::grpc::{PREFIX, frame};
 use crate::payload::{self, Payload};
 use crate::refusal::{Failure, Refusal};
 
-/// A call.
+/// The method that a request calls, with the answers that are right.
 #[derive(Debug)]
 pub(super) enum Call {
     /// A call of the service `heron`.

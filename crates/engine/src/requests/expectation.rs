@@ -24,7 +24,7 @@ pub(super) struct Check {
 /// What the bytes of a response are.
 #[derive(Debug)]
 pub(super) enum Form {
-    /// Its body.
+    /// The content of a response of HTTP.
     Body,
     /// Messages of gRPC behind their prefixes, which are no part of the content; with a reader, they can become JSON.
     Messages(Option<Reader>),

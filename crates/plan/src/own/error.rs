@@ -46,7 +46,7 @@ pub enum RequestError {
     },
     /// A key belongs to the other kind of request: HTTP, or a call of gRPC.
     WrongKind {
-        /// The key.
+        /// Its name as written in a study.
         key: &'static str,
         /// Whether the requests are calls of gRPC.
         is_grpc: bool,

@@ -31,12 +31,12 @@ pub enum SchemaError {
     Syntax {
         /// Its name.
         file: String,
-        /// The syntax.
+        /// The syntax as the file says, such as `editions`.
         syntax: String,
     },
     /// The path is not `/package.Service/Method`.
     NoMethodPath {
-        /// The path.
+        /// The path as written in the URL or the request.
         path: String,
     },
     /// No service has this name.
