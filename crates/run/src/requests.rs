@@ -15,6 +15,11 @@ use crate::error::RunError;
 /// Asks a server for the descriptors of a service, with these header fields; see [`Sources::reflect`].
 pub type Reflect<'a> = dyn Fn(&str, &[(String, String)]) -> Result<Option<Vec<u8>>, Unreported> + 'a;
 
+/// Reflection where no server can be asked.
+const fn nothing(_: &str, _: &[(String, String)]) -> Result<Option<Vec<u8>>, Unreported> {
+    Ok(None)
+}
+
 struct Here<'a> {
     reflect: &'a Reflect<'a>,
 }
@@ -50,7 +55,7 @@ pub fn render(
 /// # Errors
 /// If a value is missing.
 pub fn credentials(proxy: &ProxyUrl) -> Result<Option<Credentials>, RequestError> {
-    own::credentials(proxy, &Here)
+    own::credentials(proxy, &Here { reflect: &nothing })
 }
 
 /// Rejects a plan whose requests or proxies lack a value, before anything is measured.
@@ -72,7 +77,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
 /// The requests of a cell.
 pub(crate) fn of_cell(job: &Job) -> Result<Vec<MixedRequest>, RunError> {
     // The servers of a study are not there yet.
-    render(job.own_requests(), job.protocol.is_grpc(), &|_, _| Ok(None))
+    render(job.own_requests(), job.protocol.is_grpc(), &nothing)
         .map_err(|error| RunError::Refused { why: format!("a request of the study: {error}") })
 }
 

@@ -26,7 +26,7 @@ pub fn ask(
         Ok(Reflected::NoReflection) => Err(Box::new(Failure::input(format!(
             "the types of `{service}` are unknown: {} has no reflection service (grpc.reflection). Give --protoset FILE, \
              which `protoc --include_imports --descriptor_set_out=FILE service.proto` writes",
-            target.socket()
+            target.place()
         )))),
         Err(refusal) => Err(Box::new(Failure::failed(target.unanswered(spec.protocol, &refusal)))),
     }
