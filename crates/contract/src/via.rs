@@ -51,7 +51,6 @@ pub enum ProxyScheme {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credentials {
-    /// The user.
     pub user: String,
     /// The password; it may be empty.
     pub password: String,

@@ -49,7 +49,6 @@ impl UnixSocket {
         Ok(Some(Self { path: path.clone(), address }))
     }
 
-    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -23,16 +23,13 @@ pub struct ProxyUrl {
     pub sign_in: Option<SignIn>,
     /// The host: a name, or an address without brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 
 /// User and password as written.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SignIn {
-    /// The user.
     pub user: String,
-    /// The password.
     pub password: String,
 }
 

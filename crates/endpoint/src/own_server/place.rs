@@ -75,7 +75,7 @@ fn if_slow(limit: Duration) -> String {
     format!("If it starts slowly, set a longer `start_timeout` ({limit:?})")
 }
 
-/// What the command line says of the port, and where the program listens.
+/// What the command line says about the port, and where the program listens.
 fn found(carrier: Carrier, at: SocketAddr, is_told: bool, limit: Duration, own: &[Waiting]) -> String {
     let told = match is_told {
         true => "Its command line and the environment variable PORT have this port",
