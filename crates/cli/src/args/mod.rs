@@ -88,7 +88,7 @@ pub enum Command {
     /// Analyze your own CSV data with the statistics of a run
     Analyze(AnalyzeArgs),
     /// Send load to a server and print latencies
-    Load(LoadArgs),
+    Load(Box<LoadArgs>),
     /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against a server you do not own, rate-limited
     Probe(ProbeArgs),
     /// Load pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, rate-limited
