@@ -51,6 +51,7 @@ pub enum ProxyScheme {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credentials {
+    /// The user, with all values of placeholders.
     pub user: String,
     /// The password; it may be empty.
     pub password: String,

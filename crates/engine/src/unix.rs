@@ -49,6 +49,7 @@ impl UnixSocket {
         Ok(Some(Self { path: path.clone(), address }))
     }
 
+    /// The path as the spec has it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

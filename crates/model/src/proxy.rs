@@ -23,13 +23,16 @@ pub struct ProxyUrl {
     pub sign_in: Option<SignIn>,
     /// The host: a name, or an address without brackets.
     pub host: String,
+    /// The port at which the proxy listens; not 0.
     pub port: u16,
 }
 
 /// User and password as written.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SignIn {
+    /// The user as written, with placeholders.
     pub user: String,
+    /// The password as written, with placeholders; empty without one.
     pub password: String,
 }
 
