@@ -40,9 +40,9 @@ use super::{MixArgs, RequestArgs, ShowArgs};
                                                 POST of a file, with a token from the environment
   wirelab load --weights 9,1 https://localhost:8443/items https://localhost:8443/cart
   wirelab load -p grpc --body '{\"sku\": 7}' https://localhost:8443/shop.Cart/Put
-                                                a gRPC call; the server reports its types (reflection)
-  wirelab load -p grpcc --protoset shop.pb --body '[{\"sku\": 7}, {\"sku\": 8}]' http://localhost:50051/shop.Cart/Add
-                                                a call with a stream of two messages
+                                                a gRPC call, with the types by reflection
+  wirelab load -p grpcc --protoset shop.pb --body '[{\"sku\": 7}]' http://localhost:8080/shop.Cart/Add
+                                                a call with a stream of one message
   wirelab load --unix-socket /run/api.sock http://localhost/health
   wirelab load --proxy 'http://me:{{env.PROXY_PASSWORD}}@gate.example:3128' https://api.example/
 

@@ -52,9 +52,9 @@ fn count(requests: &Requests, spec: &ClientSpec, request: &MixedRequest, stop: &
         .map_err(|failure| Failure::failed(format!("{url}: {}; nothing was measured", failure.message)))?;
     let count = messages.len() as u64;
     if request.method.is_none() && count != 1 {
-        return Err(Failure::input(format!(
-            "{url} answers with {count} messages, as a method that streams its responses does. Its type must be known: give \
-             the message as JSON, or --protoset FILE"
+        return Err(Failure::failed(format!(
+            "{url} answers with {count} messages, but a unary call has exactly one. If its method streams responses, its type \
+             must be known: give the message as JSON, or --protoset FILE"
         )));
     }
     Ok(count)
