@@ -23,6 +23,7 @@ use crate::limits::longest;
 use crate::pace::Pace;
 use crate::trial::clients::Clients;
 use crate::trial::context::{Facts, TrialContext, TrialInputs};
+use crate::trial::distorted;
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::preparation::Step;
 use crate::trial::start::Serving;
@@ -101,7 +102,12 @@ impl TrialContext<'_> {
         if let Some(exporter) = &inputs.exporter {
             exporter.pods(inputs.job.server_count() as usize, inputs.job.load.clients as usize);
         }
-        let ended = self.run_clients(arena, inputs, clients, serving, facts);
+        // An observer that stops processes delays them by a time that no account has.
+        let longest_idle = match distorted::by(observers) {
+            None => steady::longest_idle(inputs.job),
+            Some(_) => None,
+        };
+        let ended = self.run_clients(arena, inputs, clients, serving, longest_idle, facts);
         if let Some(exporter) = &inputs.exporter {
             exporter.pods(0, 0);
         }
@@ -123,6 +129,7 @@ impl TrialContext<'_> {
         inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
+        longest_idle: Option<Duration>,
         facts: &mut Facts,
     ) -> Result<u64, TrialAbort> {
         let (job, limits, stop) = (inputs.job, self.limits, self.stop);
@@ -150,11 +157,10 @@ impl TrialContext<'_> {
                 Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
             Course::Steady if job.load.clients > 1 => {
-                facts.portions =
-                    shared::measure(clients, &mut serving.handles, steady::longest_idle(job), limit, stop)?;
+                facts.portions = shared::measure(clients, &mut serving.handles, longest_idle, limit, stop)?;
                 Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
             }
-            Course::Steady => self.run_client(job, &mut clients[0], &mut serving.handles, limit),
+            Course::Steady => self.run_client(longest_idle, &mut clients[0], &mut serving.handles, limit),
         }
     }
 }

@@ -14,9 +14,12 @@ use crate::trial::verify::{self, Delays};
 
 impl TrialContext<'_> {
     /// Runs the measurement of the only client; returns the length of its window in nanoseconds.
+    ///
+    /// After its last response, the client may be idle for `longest_idle` before it says `end`; `None` if this is
+    /// unknown.
     pub(crate) fn run_client(
         &self,
-        job: &Job,
+        longest_idle: Option<Duration>,
         client: &mut EndpointHandle,
         servers: &mut [EndpointHandle],
         limit: Duration,
@@ -30,7 +33,7 @@ impl TrialContext<'_> {
                 let passed = begun.elapsed();
                 if client.has_clock() {
                     let waited = run_queue.and_then(|run_queue| run_queue.waited());
-                    let waited = waited.zip(longest_idle(job)).map(|(waited, idle)| waited + idle);
+                    let waited = waited.zip(longest_idle).map(|(waited, idle)| waited + idle);
                     verify::window(window_ns, passed, Delays::of(waited, 1)).map_err(TrialAbort::Outcome)?;
                 }
                 Ok(window_ns)
