@@ -126,8 +126,13 @@ impl Attempt {
             };
             let number = *counts.entry(call).and_modify(|count| *count += 1).or_insert(1);
             let named = line.split_once(&runs).map(|(_, rest)| without_digits(rest));
-            // Most files are opened to be read, and most of those are of the kernel.
-            let changes = *call != "openat" || line.contains("O_CREAT") || line.contains("O_WRONLY");
+            let changes = match *call {
+                // Most files are opened to be read, and most of those are of the kernel.
+                "openat" => line.contains("O_CREAT") || line.contains("O_WRONLY"),
+                // The others go to pipes, which have no full disk.
+                "write" => named.is_some(),
+                _ => true,
+            };
             about = named.or(about);
             // On the lab `fake`, the thread also plays the client, whose faults are its own.
             let plays = |about: &String| self.lab == "fake" && about.ends_with("/results.jsonl") && *call != "unlink";
