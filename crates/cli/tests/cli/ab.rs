@@ -117,12 +117,12 @@ fn builds_that_cannot_be_compared_start_nothing() {
 fn a_build_that_never_listens_ends_the_comparison_before_its_first_trial() {
     let place = Place::new();
     fs::write(place.path("old.py"), PYTHON).unwrap();
-    let limit = ["--set", "start_timeout=4 s"];
+    let limit = ["--set", "start_timeout=10 s"];
     let said = ab(&place, "python3 old.py {port} 0", "sleep 61.5 {port}", &limit).with_status(2);
     said.complains(&[
         "`sleep 61.5 ",
         "does not listen on TCP port",
-        "after 4s",
+        "after 10s",
         "`start_timeout`",
         "No trial was started",
     ]);

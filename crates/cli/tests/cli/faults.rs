@@ -7,11 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::tempdir;
-use wirelab_testkit::{Skip, eventually, only_run, processes, program, run, skip, tree, wirelab};
+use wirelab_testkit::{eventually, only_run, processes, run, tree};
+
+use crate::traced;
 
 /// System calls, each with an error that the kernel may return for it.
 const CALLS: &[(&str, &str)] = &[
@@ -60,9 +62,8 @@ fn faults_around_processes_lose_nothing() {
 }
 
 fn attack(lab: &str) {
-    if Command::new("strace").arg("--version").output().is_err() {
-        let remedy = "apt-get install strace".to_owned();
-        return skip(Skip::MissingProgram { program: "strace".to_owned(), remedy });
+    if !traced::is_possible() {
+        return;
     }
     let home = tempdir().unwrap();
     let clean = Attempt::new(lab, home.path(), "clean");
@@ -105,11 +106,7 @@ impl Attempt {
     fn traced(&self, options: &[&str]) -> Output {
         let args = ["run", "quick", "--lab", &self.lab, "--quiet", "--set", "protocol=h1,h2", "--set", "payload=1 KiB"];
         let short = ["--set", "requests=20", "--set", "blocks.min=1", "--set", "blocks.max=1"];
-        let untraced = wirelab(&self.folder, &[&args[..], &short].concat());
-        let mut command = Command::new("strace");
-        command.args(options).arg(program()).args(untraced.get_args()).current_dir(&self.folder);
-        command.envs(untraced.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.output().unwrap()
+        traced::run(&self.folder, options, &[&args[..], &short].concat())
     }
 
     /// The operations of a run without faults, from the first that concerns its folder.

@@ -38,5 +38,6 @@ mod report_in_browsers;
 mod requests;
 mod serve;
 mod terminal;
+mod traced;
 mod turned_away;
 mod unix_sockets;

@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::tempdir;
-use wirelab_testkit::{Skip, program, run, skip, wirelab};
+use wirelab_testkit::run;
+
+use crate::traced;
 
 /// What a run does to the file system below `wirelab-runs` and to this folder; paths are relative to its parent.
 #[derive(Debug)]
@@ -31,9 +32,8 @@ enum Operation {
 
 #[test]
 fn what_was_journalled_survives_the_loss_of_everything_that_was_not_synced() {
-    if Command::new("strace").arg("--version").output().is_err() {
-        let remedy = "apt-get install strace".to_owned();
-        return skip(Skip::MissingProgram { program: "strace".to_owned(), remedy });
+    if !traced::is_possible() {
+        return;
     }
     let home = tempdir().unwrap();
     let clean = home.path().join("clean");
@@ -79,13 +79,9 @@ fn operations(folder: &Path) -> Vec<Operation> {
     let args = ["run", "quick", "--lab", "fake", "--quiet", "--set", "protocol=h1", "--set", "payload=1 KiB"];
     let short = ["--set", "duration=10 ms", "--set", "blocks.min=1", "--set", "blocks.max=1", "--out"];
     let runs = folder.join("wirelab-runs").display().to_string();
-    let untraced = wirelab(folder, &[&args[..], &short, &[runs.as_str()]].concat());
     let calls = "trace=mkdir,openat,write,ftruncate,rename,unlink,unlinkat,fsync,fdatasync";
-    let mut command = Command::new("strace");
-    command.args(["-y", "-xx", "-s", "100000000", "-e", calls, "-o"]).arg(&log).arg(program());
-    command.args(untraced.get_args()).current_dir(folder);
-    command.envs(untraced.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = command.output().unwrap();
+    let options = ["-y", "-xx", "-s", "100000000", "-e", calls, "-o", log.to_str().unwrap()];
+    let output = traced::run(folder, &options, &[&args[..], &short, &[runs.as_str()]].concat());
     assert!(output.status.success(), "{output:?}");
     let mut lengths = BTreeMap::new();
     let text = fs::read_to_string(log).unwrap();
