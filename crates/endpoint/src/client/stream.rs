@@ -272,9 +272,7 @@ impl Way {
         match self {
             Self::Tcp { options, tunnels, .. } => {
                 let mut configured = options.configured();
-                if let Some(tunnels) = tunnels {
-                    configured.insert("proxy".to_owned(), tunnels.name().into());
-                }
+                configured.extend(tunnels.as_ref().map(|tunnels| tunnels.configured()));
                 configured
             }
             Self::Unix(unix) => unix.configured(),

@@ -89,10 +89,10 @@ impl Tunnels {
         Ok(Some(Rc::new(Self { name, server, language })))
     }
 
-    /// The URL of the proxy, without credentials.
+    /// The setting that a client reports: the URL of the proxy, without credentials.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn configured(&self) -> (String, serde_json::Value) {
+        ("proxy".to_owned(), self.name.as_str().into())
     }
 
     /// The server in words: `NAME:443 through the proxy URL`.
