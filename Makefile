@@ -125,7 +125,7 @@ audit: build ## false verdicts, power and coverage on this machine: docs/audit.m
 fuzz: ## change known inputs of every reader of foreign text at random, and look for panics (FUZZ_SECONDS=60 per reader)
 	WIRELAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --release --locked --workspace --test cli -- --nocapture fuzz::
 
-faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; a quarter of an hour)
+faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; more than ten minutes)
 	WIRELAB_FAULTS=all $(CARGO) test --profile tests --locked --workspace --test cli -- --nocapture faults::
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
