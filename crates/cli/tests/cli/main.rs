@@ -40,4 +40,5 @@ mod serve;
 mod terminal;
 mod traced;
 mod turned_away;
+mod tutorial;
 mod unix_sockets;
