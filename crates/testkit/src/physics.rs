@@ -18,7 +18,7 @@ use crate::record::{self, Record};
 /// A test that runs alone, unless it is declared otherwise.
 pub struct Test {
     name: String,
-    run: Box<dyn Fn() + Send>,
+    run: Box<dyn Fn() + Send + Sync>,
     retries: u32,
     is_quiet: bool,
     company: Company,
@@ -34,7 +34,7 @@ enum Company {
 
 impl Test {
     /// A test by the path of its function; the macro [`test!`](crate::test) calls it.
-    pub fn new(path: &str, run: impl Fn() + Send + 'static) -> Self {
+    pub fn new(path: &str, run: impl Fn() + Send + Sync + 'static) -> Self {
         // Without the name of the program, as libtest prints names.
         let name = path.split_once("::").map_or(path, |(_, name)| name).to_owned();
         Self { name, run: Box::new(run), retries: 0, is_quiet: false, company: Company::None }
@@ -136,30 +136,40 @@ fn remember(info: &PanicHookInfo<'_>) {
     PANIC.with(|last| last.try_borrow_mut().map(|mut last| *last = text).unwrap_or_default());
 }
 
-fn with_retries(name: &str, retries: u32, run: &dyn Fn()) -> Result<Completion, Failed> {
+fn with_retries(name: &str, retries: u32, run: &(dyn Fn() + Sync)) -> Result<Completion, Failed> {
     let begun = Instant::now();
     let outcome = attempts(name, retries, run);
     record::add(&Record::Seconds { test: name.to_owned(), seconds: begun.elapsed().as_secs_f64() });
     outcome
 }
 
-fn attempts(name: &str, retries: u32, run: &dyn Fn()) -> Result<Completion, Failed> {
+fn attempts(name: &str, retries: u32, run: &(dyn Fn() + Sync)) -> Result<Completion, Failed> {
     for attempt in 1.. {
-        record::begin(name);
-        let result = catch_unwind(AssertUnwindSafe(run));
-        let is_skipped = record::end();
-        if result.is_ok() {
-            return Ok(if is_skipped {
-                Completion::ignored_with("skipped, as said above")
-            } else {
-                Completion::Completed
-            });
-        }
-        let reason = PANIC.with(|last| last.borrow().clone());
+        let reason = match in_a_thread(name, run) {
+            Ok(is_skipped) if is_skipped => return Ok(Completion::ignored_with("skipped, as said above")),
+            Ok(_) => return Ok(Completion::Completed),
+            Err(reason) => reason,
+        };
         if attempt > retries {
             return Err(reason.into());
         }
         record::add(&Record::Retry { test: name.to_owned(), attempt, of: retries + 1, reason });
     }
     unreachable!("the last attempt returns")
+}
+
+/// Whether a run was skipped as a whole, or the reason of its failure. Each run has a thread of its own, because some
+/// tests move their thread into another network, and libtest_mimic uses its threads again.
+fn in_a_thread(name: &str, run: &(dyn Fn() + Sync)) -> Result<bool, String> {
+    let run = || {
+        record::begin(name);
+        let result = catch_unwind(AssertUnwindSafe(run));
+        let is_skipped = record::end();
+        result.map(|()| is_skipped).map_err(|_| PANIC.with(|last| last.borrow().clone()))
+    };
+    let ended = thread::scope(|scope| {
+        let started = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run);
+        started.expect("a thread for the test").join()
+    });
+    ended.expect("panics are caught")
 }
