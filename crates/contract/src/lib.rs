@@ -18,6 +18,7 @@ pub mod protocol;
 pub mod relocate;
 pub mod sample;
 pub mod spec;
+pub mod totals;
 pub mod transport;
 pub mod via;
 

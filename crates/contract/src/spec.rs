@@ -451,6 +451,9 @@ pub enum Recording {
     Histograms,
     /// One record per load of a page, as JSON lines. Browsers record loads and nothing else.
     Loads,
+    /// Counts, and response times that the client computed itself (`totals.schema.json`). Programs of users that are no
+    /// endpoints record totals and nothing else.
+    Totals,
 }
 
 /// Transport settings. For an absent setting the library's default applies.

@@ -117,7 +117,7 @@ impl Recorder {
                 Self::Samples(records)
             }
             // The client refuses `loads` before it records anything.
-            Recording::Histograms | Recording::Loads => Self::Histograms(Box::default()),
+            Recording::Histograms | Recording::Loads | Recording::Totals => Self::Histograms(Box::default()),
         }
     }
 

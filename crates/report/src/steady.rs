@@ -78,7 +78,7 @@ fn label(input: &Input, cell: usize) -> Option<Label> {
         return None;
     }
     match (job.load.recording, input.cell(cell)?.stationarity) {
-        (Recording::Loads, _) => None,
+        (Recording::Loads | Recording::Totals, _) => None,
         (Recording::Histograms, _) => Some(Label::NotTested),
         (Recording::Samples, Stationarity::Stationary) => Some(Label::Stationary),
         (Recording::Samples, Stationarity::Changes { .. }) => Some(Label::Changes),

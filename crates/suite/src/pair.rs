@@ -140,7 +140,7 @@ impl Pair {
         let run = self.accepted(Role::Client, answer)?;
         let samples = match client.recording {
             Recording::Samples => samples(&client.results)?,
-            Recording::Histograms | Recording::Loads => Vec::new(),
+            Recording::Histograms | Recording::Loads | Recording::Totals => Vec::new(),
         };
         Ok(Trial { run, samples, server })
     }

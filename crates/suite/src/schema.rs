@@ -8,6 +8,7 @@ use wirelab_model::histogram::Histograms;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec};
 use wirelab_model::study::Study;
+use wirelab_model::totals::Totals;
 
 /// One published schema.
 #[derive(Debug, Clone)]
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Published> {
         published::<Event>("event"),
         published::<Sample>("sample"),
         published::<Histograms>("histograms"),
+        published::<Totals>("totals"),
         published::<Exposed>("exposed"),
         published::<Study>("study"),
     ]

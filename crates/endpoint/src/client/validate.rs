@@ -15,6 +15,9 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     if spec.page.is_some() || spec.recording == Recording::Loads {
         return refuse("`page` is set, and this endpoint is no browser; set `client` to a browser".to_owned());
     }
+    if spec.recording == Recording::Totals {
+        return refuse("`recording` is `totals`, which only a program of the user has".to_owned());
+    }
     if spec.discovers {
         return refuse(
             "`discovers` is set, and this endpoint does not support control planes; set `client` to one that does"

@@ -139,6 +139,7 @@ fn write(spec: &ClientSpec, run: &Run) -> Result<(), LabError> {
             Ok(())
         }),
         Recording::Histograms => serde_json::to_writer(&mut text, &histograms(&run.samples)),
+        Recording::Totals => return Err(LabError::unsupported("the fake lab starts no program as the client")),
         Recording::Loads => return Err(LabError::unsupported("the fake lab has no browsers, so it loads no pages")),
     };
     written
