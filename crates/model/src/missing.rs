@@ -55,6 +55,12 @@ pub enum Missing {
     NotInHistograms,
     #[error("a client had no answer")]
     ClientWithoutAnswer,
+    #[error("the client is your program, and `client_output` does not say where it prints the value")]
+    NotPrinted,
+    #[error("your client printed 0, because the time is shorter than the last digit that it prints")]
+    PrintedZero,
+    #[error("{failed} requests failed, and the percentile that your client printed leaves them out")]
+    SuccessesOnly { failed: u64 },
 
     // Timelines.
     #[error("no server answered a request in the window")]

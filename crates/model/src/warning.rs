@@ -94,6 +94,11 @@ pub enum Warning {
         /// The most frequent kind of failure.
         kind: String,
     },
+    /// The client is a program of the user.
+    OwnClient {
+        /// The labels of the cells.
+        cells: Vec<String>,
+    },
     /// Fewer blocks than a verdict needs.
     TooFewBlocks {
         /// Complete blocks.
@@ -318,6 +323,10 @@ impl Warning {
                 "{:.2} % of the requests of `{cell}` failed, mostly with `{kind}`. Percentiles rank them as slower than every success; mean, minimum and maximum exclude them.",
                 share * 100.0
             ),
+            Self::OwnClient { cells } => format!(
+                "The client is your program: `{}`. The measured window includes its start, and wirelab cannot check the response times that it prints.",
+                cells.join("`, `")
+            ),
             Self::TooFewBlocks { blocks, needed } => {
                 let noun = if *blocks == 1 { "block" } else { "blocks" };
                 format!("{blocks} complete {noun}; {needed} needed. All results are preliminary.")
@@ -449,6 +458,9 @@ impl Warning {
             Self::TrialsFailed { .. } => "Read the logs of the trials named in the journal.",
             Self::RequestsFailed { .. } => {
                 "Check the kinds of errors. Raise time-outs or buffers only if the failures are not the result of interest."
+            }
+            Self::OwnClient { .. } => {
+                "Compare times of one program only. Send so many requests that its start takes a small part of the window."
             }
             Self::TooFewBlocks { .. } => "Choose a preset with more blocks, or raise `blocks.min`.",
             Self::NoPlace { .. } => {

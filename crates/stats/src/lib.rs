@@ -44,6 +44,7 @@ pub mod stationarity;
 mod stop;
 mod summary;
 pub mod timeline;
+mod totals;
 mod transport;
 pub mod trend;
 mod trials;
@@ -66,6 +67,7 @@ pub use metrics::METRICS;
 pub use pages::{PAGE_METRICS, pages};
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
+pub use totals::summarise_totals;
 pub use transport::{TRANSPORT_METRICS, transport};
 pub use warnings::hides_stalls;
 

@@ -1,7 +1,7 @@
 //! The warnings of trials and analysis, merged over the trials of a cell.
 
 use indexmap::IndexMap;
-use wirelab_model::plan::{Job, Plan};
+use wirelab_model::plan::{Cell, Job, Plan};
 use wirelab_model::spec::{Resumption, Schedule};
 use wirelab_model::study::Study;
 use wirelab_model::table::Design;
@@ -48,6 +48,7 @@ pub fn warnings(
     all.extend(packet_sizes(study, plan, cells));
     all.extend(drift(plan, cells));
     all.extend(not_stationary(plan, cells));
+    all.extend(own_client(plan));
     all.extend(stolen(cells));
     let of_trials = OfTrials::gather(plan, trials);
     for (number, cell) in cells.iter().enumerate() {
@@ -145,6 +146,12 @@ fn not_stationary(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
 }
 
 /// Processor time that the hypervisor took.
+fn own_client(plan: &Plan) -> Option<Warning> {
+    let own = plan.cells.iter().filter(|cell| cell.job.own_client.is_some());
+    let cells: Vec<_> = own.map(Cell::label).collect();
+    (!cells.is_empty()).then_some(Warning::OwnClient { cells })
+}
+
 fn stolen(cells: &[CellAnalysis]) -> Option<Warning> {
     let estimates = cells.iter().filter_map(|cell| cell.estimates.get("machine_stolen_share"));
     let shares: Vec<f64> = estimates.flat_map(|estimate| &estimate.values).map(|(_, share)| *share).collect();
