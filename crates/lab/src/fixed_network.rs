@@ -18,6 +18,10 @@ pub fn distance(lab: &str, job: &Job) -> Result<Distance, LabError> {
         let why = format!("`server_command` is set, but the machines of the lab `{lab}` do not have the program");
         return Err(LabError::unsupported(why).remedy("use the lab `loopback` or `netns`"));
     }
+    if job.own_client.is_some() {
+        let why = format!("`client_command` is set, but the machines of the lab `{lab}` do not have the program");
+        return Err(LabError::unsupported(why).remedy("use the lab `loopback` or `netns`"));
+    }
     let Topology { placement, link, offloads, .. } = &job.topology;
     let distance = Distance::of(placement).ok_or_else(|| no_placement(lab, placement))?;
     if link.is_some_and(|link| !demands_nothing(link, placement)) {

@@ -20,6 +20,7 @@ pub mod nearest;
 pub mod network;
 pub mod nodes;
 pub mod outcome;
+pub mod own_client;
 pub mod page;
 pub mod page_path;
 pub mod placement;
@@ -48,5 +49,5 @@ pub mod warning;
 
 pub use wirelab_contract::{
     CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, is_unknown, mix, pattern, protocol, relocate,
-    sample, spec, transport, via,
+    sample, spec, totals, transport, via,
 };

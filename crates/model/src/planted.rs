@@ -49,6 +49,9 @@ pub enum NotPlanted {
     /// The user describes the requests.
     #[error("the requests are your own, and the work of your server for each of them is unknown")]
     OwnRequests,
+    /// The client is a program of the user.
+    #[error("the client is your program, whose times include its start")]
+    OwnClient,
     /// The trial has a timeline.
     #[error("a timeline changes the conditions during the trial")]
     Timeline,

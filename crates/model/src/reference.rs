@@ -53,6 +53,9 @@ pub enum NotReferenced {
     /// The user describes the requests.
     #[error("the requests are your own, and the null server does not know their answers")]
     OwnRequests,
+    /// The client is a program of the user.
+    #[error("the client is your program, whose requests wirelab does not see")]
+    OwnClient,
     /// The server waits on request.
     #[error("the request asks for a delay, and the null server answers at once")]
     Delay,
@@ -86,6 +89,9 @@ pub fn job(job: &Job) -> Result<Job, NotReferenced> {
         Work::Requests(_) => {}
         Work::Page(_) => return Err(NotReferenced::Page),
         Work::Own(_) => return Err(NotReferenced::OwnRequests),
+    }
+    if job.own_client.is_some() {
+        return Err(NotReferenced::OwnClient);
     }
     let mut job = job.clone();
     let Target::Servers(servers) = &mut job.target else { return Err(NotReferenced::Site) };

@@ -20,6 +20,7 @@ use declare::{Setting, settings};
 use crate::datagram::DatagramPayload;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
+use crate::own_client::ClientOutput;
 use crate::page::{MOST_HOSTS, PageName, Priorities};
 use crate::plan::{BUILTIN, OwnServers, ten_minutes};
 use crate::processors::Cpus;
@@ -65,6 +66,20 @@ pub struct Settings {
     start_timeout: Span = (OwnServers::START_TIMEOUT) where range = Span::from_millis(100)..=Span::from_secs(3600);
     /// The endpoint for the client. Default: `endpoint`.
     client: String;
+    /// Your program as the client: the words of its command line, `["oha", "-n", "{requests}", "-c", "{connections}",
+    /// "{url}"]`. wirelab starts it in each trial, and the measured window is from its start to its end. `{url}` stands
+    /// for the document. `{address}` and `{port}` are its server's. `{requests}` or `{seconds}` is the length of the
+    /// window. `{workers}` and `{connections}` are these settings, and `{ca}` is a file with the authority of the
+    /// server's certificate. The program must end with a status other than 0 if it fails. Its processor time and system
+    /// calls are measured as those of an endpoint, its memory by the observer `rusage`, and response times as
+    /// `client_output` says. For HTTP and gRPC in the labs `loopback` and `netns`, with one client. Default: none.
+    client_command: Vec<String> where excludes = &[Part::Site, Part::Page];
+    /// Where the output of `client_command` has values: for each of `requests` (that succeeded), `failed`,
+    /// `response_mean`, `response_min`, `response_median`, `response_p90`, `response_p99`, `response_p999` and
+    /// `response_max`, a regular expression with one group. A time has its unit in the group (`"50% +([0-9.]+ms)"`), or
+    /// the group has its name: `'"p50": (?<s>[0-9.]+)'` (ns, us, ms or s). wirelab cannot check such a time. Without
+    /// `requests` the program sends as many as `{requests}` says; without `failed` the number of failures is unknown.
+    client_output: ClientOutput where excludes = &[Part::Site, Part::Page];
     /// Where client and server run; the lab defines the names. In the lab `netns` it is a preset of the emulated link
     /// (`wirelab labs` lists the presets), which the ten keys from `round_trip` on modify. In the lab `kubernetes` it
     /// is the location of the servers relative to the client: `same-node`, `other-node` (or `lan`), `same-zone` (or

@@ -18,6 +18,7 @@ use crate::error::StudyError;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
 use crate::mesh::mesh;
+use crate::own_client::own_client;
 use crate::page::{page, spread};
 use crate::ranges::out_of_range;
 use crate::site::site;
@@ -39,6 +40,9 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
     let page = page(settings, protocol)?;
     if page.is_none() && settings.recording == Some(Recording::Loads) {
         return Err(StudyError::new("`recording` is `loads`, which only a `page` has"));
+    }
+    if settings.recording == Some(Recording::Totals) {
+        return Err(StudyError::new("`recording` is `totals`, which a `client_command` has by itself; remove it"));
     }
     let work = match page {
         Some(page) => Work::Page(LoadedPage {
@@ -77,9 +81,14 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
         added_work: Span(0),
     };
     own_server(settings, protocol)?;
+    let own_client = own_client(settings, protocol)?;
     let job = with_divisible_clients(Job {
         protocol,
-        client: settings.client.clone().unwrap_or(endpoint),
+        client: match &own_client {
+            Some(own) => command_name(&own.words),
+            None => settings.client.clone().unwrap_or(endpoint),
+        },
+        own_client,
         topology: Topology {
             placement,
             link,
@@ -105,6 +114,7 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
             stall_timeout: settings.stall_timeout(),
             recording: match page {
                 Some(_) => Recording::Loads,
+                None if settings.client_command.is_some() => Recording::Totals,
                 None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
             },
             threads: settings.client_threads,

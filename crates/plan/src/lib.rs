@@ -50,6 +50,7 @@ mod mesh;
 mod mistakes;
 mod order;
 pub mod own;
+mod own_client;
 mod page;
 mod parse;
 mod placed;

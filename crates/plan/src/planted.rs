@@ -51,6 +51,9 @@ fn check(job: &Job) -> Result<(), NotPlanted> {
         Work::Page(_) => return Err(NotPlanted::Page),
         Work::Own(_) => return Err(NotPlanted::OwnRequests),
     };
+    if job.own_client.is_some() {
+        return Err(NotPlanted::OwnClient);
+    }
     if servers.endpoint != BUILTIN {
         return Err(NotPlanted::OtherServer { server: servers.endpoint.clone() });
     }

@@ -12,6 +12,7 @@ use super::work::{LoadedPage, Requests, Work};
 use crate::link::Link;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
+use crate::own_client::OwnClient;
 use crate::page::{PageName, Priorities};
 use crate::processors::Cpus;
 use crate::protocol::Protocol;
@@ -31,6 +32,8 @@ pub(super) struct FlatJob {
     #[serde(default = "start_timeout", skip_serializing_if = "is_start_timeout")]
     start_timeout: Span,
     client: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own_client: Option<OwnClient>,
     placement: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<Link>,
@@ -146,6 +149,7 @@ impl From<Job> for FlatJob {
             server_command: servers.command,
             start_timeout: servers.start_timeout,
             client: job.client,
+            own_client: job.own_client,
             placement: job.topology.placement,
             link: job.topology.link,
             network: job.topology.network,
@@ -201,6 +205,7 @@ impl TryFrom<FlatJob> for Job {
             work: work(&mut flat)?,
             protocol: flat.protocol,
             client: flat.client,
+            own_client: flat.own_client,
             topology: Topology {
                 placement: flat.placement,
                 link: flat.link,

@@ -8,6 +8,7 @@ use super::target::{OwnServers, Reach, Target};
 use super::topology::Topology;
 use super::work::{LoadedPage, Requests, Work};
 use crate::network::Servers;
+use crate::own_client::OwnClient;
 use crate::protocol::Protocol;
 use crate::request::WrittenRequest;
 use crate::site::Site;
@@ -23,6 +24,9 @@ pub struct Job {
     pub protocol: Protocol,
     /// Name of the client's endpoint.
     pub client: String,
+    /// The program of the user in place of the client's endpoint; `client` is then its
+    /// [`command_name`](super::command_name).
+    pub own_client: Option<OwnClient>,
     /// The hosts and the network between them.
     pub topology: Topology,
     /// The target of the requests.
@@ -61,6 +65,7 @@ impl Job {
         Self {
             protocol,
             client: BUILTIN.to_owned(),
+            own_client: None,
             topology: Topology::at("local"),
             target: Target::Servers(OwnServers::one(BUILTIN)),
             work: Work::Requests(Requests::document(Size(1024))),

@@ -22,6 +22,12 @@ pub(crate) fn with_requests(mut job: Job, settings: &Settings, requests: &[Writt
              in JSON and `protoset`, the descriptors of the service",
         ));
     }
+    if job.own_client.is_some() && !requests.is_empty() {
+        return Err(StudyError::new(
+            "`client_command` is set, and your program makes its own requests; remove the `request`, and write what it \
+             sends in the words of the command",
+        ));
+    }
     if requests.is_empty() && is_own_server {
         job.work = Work::Own(vec![WrittenRequest::default()]);
         return Ok(job);
