@@ -31,6 +31,7 @@ pub mod look;
 #[cfg(feature = "builtin")]
 mod metered;
 #[cfg(feature = "builtin")]
+mod own_client;
 mod own_server;
 pub mod program;
 #[cfg(feature = "builtin")]
@@ -65,6 +66,7 @@ pub use builtin::{request, request_on, serve, serve_on};
 #[cfg(feature = "builtin")]
 pub use describe::{NAME, describe};
 #[cfg(feature = "builtin")]
+pub use own_client::OwnClient;
 pub use own_server::{describe_own_server, run_own_server};
 pub use refusal::{Failure, Refusal};
 

@@ -28,7 +28,10 @@ pub struct EndpointArgs {
     /// Run a program of the user, which is a server: its words as a JSON list
     #[arg(long, value_name = "WORDS", conflicts_with_all = ["browser", "engine"], hide = true)]
     pub own_server: Option<String>,
-    /// The time limit for that program to listen
+    /// Run a program of the user, which is a client: its `words` and its `output`, as JSON
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["browser", "engine", "own_server"], hide = true)]
+    pub own_client: Option<String>,
+    /// The time limit for the program of --own-server to listen
     #[arg(long, value_name = "TIME", requires = "own_server", default_value_t = OwnServers::START_TIMEOUT, hide = true)]
     pub start_timeout: Span,
     /// The role to run

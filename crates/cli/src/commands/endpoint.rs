@@ -23,6 +23,9 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
     if let Some(words) = &args.own_server {
         return own_server(words, args.start_timeout, &args.role);
     }
+    if let Some(program) = &args.own_client {
+        return own_client(program, &args.role);
+    }
     let (path, run): (_, fn(&str) -> i32) = match (&args.role, args.engine) {
         (EndpointRole::Describe, engine) => {
             let description = if engine { wirelab_endpoint::engine::describe() } else { wirelab_endpoint::describe() };
@@ -57,6 +60,23 @@ fn own_server(words: &str, start_timeout: Span, role: &EndpointRole) -> ExitCode
                 let status = wirelab_endpoint::run_own_server(&words, start_timeout.to_std(), &text, socket);
                 return ExitCode::from(u8::try_from(status).unwrap_or(1));
             }
+            Err(error) => Err(Failure::failed(format!("cannot read the spec {}: {error}", spec.display()))),
+        },
+    };
+    result.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
+/// Runs a program of the user as the client of a trial.
+fn own_client(program: &str, role: &EndpointRole) -> ExitCode {
+    let own: wirelab_endpoint::OwnClient = match serde_json::from_str(program) {
+        Ok(own) => own,
+        Err(error) => return Failure::input(format!("`{program}` is no program: {error}")).report(),
+    };
+    let result = match role {
+        EndpointRole::Describe => print_json(&own.describe(&command_name(&own.words))),
+        EndpointRole::Server { .. } => Err(Failure::failed("this program of the user is a client, not a server")),
+        EndpointRole::Client { spec } => match std::fs::read_to_string(spec) {
+            Ok(text) => return ExitCode::from(u8::try_from(own.run(&text)).unwrap_or(1)),
             Err(error) => Err(Failure::failed(format!("cannot read the spec {}: {error}", spec.display()))),
         },
     };
