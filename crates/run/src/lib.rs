@@ -23,6 +23,7 @@ mod film;
 mod fixture;
 mod limits;
 mod null_server;
+mod own_programs;
 mod pace;
 pub mod pki;
 mod progress;

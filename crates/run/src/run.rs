@@ -1,6 +1,6 @@
 //! A run: its manifest, its journal, and access to its samples.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,11 @@ use wirelab_model::journal::{Correction, Entry, LinkCheck, StopReason, TrialReco
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
-use wirelab_model::plan::{BUILTIN, Cell, ENGINE, Job, Plan, command_name};
+use wirelab_model::plan::{Cell, ENGINE, Job, Plan};
 use wirelab_model::planted::{Calibration, PlantedRecord};
 use wirelab_model::reason::Reason;
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
-use wirelab_model::units::Span;
 use wirelab_model::warning::Warning;
 use wirelab_observe::Exporter;
 use wirelab_observe::packets::ABOUT as PACKETS;
@@ -35,6 +34,7 @@ use wirelab_plan::{planting, polite, references};
 
 use crate::error::RunError;
 use crate::limits::Limits;
+use crate::own_programs::own_programs;
 use crate::store::checksum::sha256;
 use crate::store::folder::{self, Folder, read_regular};
 use crate::store::journal::{self, Contents, timestamp};
@@ -528,7 +528,7 @@ pub(crate) fn addresses(plan: &Plan, lab: &dyn PreparedLab) -> Result<BTreeSet<I
 /// The endpoints of a plan with their descriptions.
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
-    let found: Vec<Found> = found.iter().cloned().chain(own_servers(plan, found)?).collect();
+    let found: Vec<Found> = found.iter().cloned().chain(own_programs(plan, found)?).collect();
     let servers = plan.cells.iter().filter_map(|cell| cell.job.server());
     let sidecars = plan.cells.iter().filter_map(|cell| cell.job.sidecar());
     let control_planes = plan.cells.iter().filter_map(|cell| cell.job.control_plane());
@@ -539,27 +539,6 @@ fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<Strin
         }
     }
     Ok(records)
-}
-
-/// The programs of the user as endpoints: wirelab starts itself, and then the program.
-fn own_servers(plan: &Plan, found: &[Found]) -> Result<Vec<Found>, RunError> {
-    let mut programs: BTreeMap<&Vec<String>, Span> = BTreeMap::new();
-    for servers in plan.cells.iter().filter_map(|cell| cell.job.servers()) {
-        if let Some(words) = &servers.command {
-            let limit = programs.entry(words).or_insert(servers.start_timeout);
-            *limit = servers.start_timeout.max(*limit);
-        }
-    }
-    let builtin = found.iter().find_map(|one| one.endpoint.as_ref().ok().filter(|one| one.name == BUILTIN));
-    let endpoint = |(words, limit): (&Vec<String>, Span)| {
-        let why = "this wirelab has no endpoint of its own to start a program of the user";
-        let mut endpoint = builtin.cloned().ok_or_else(|| RunError::Refused { why: why.to_owned() })?;
-        endpoint.name = command_name(words);
-        let own = ["--own-server", &serde_json::json!(words).to_string(), "--start-timeout", &limit.to_string()];
-        endpoint.command.extend(own.map(str::to_owned));
-        Ok(Found { name: endpoint.name.clone(), folder: None, endpoint: Ok(endpoint), installation: None })
-    };
-    programs.into_iter().map(endpoint).collect()
 }
 
 fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, RunError> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use wirelab_model::page::PageLoad;
+use serde::Serialize;
 use wirelab_model::plan::Trial;
 
 use crate::error::RunError;
@@ -19,18 +19,14 @@ impl TrialContext<'_> {
             Results::Samples(_) => format!("{stem}.parquet"),
             Results::Histograms(_) => format!("{stem}.json"),
             Results::Loads(_) => format!("{stem}.jsonl"),
+            Results::Totals(_) => format!("{stem}.totals"),
         };
         let path = self.folder.samples().join(&name);
         let content = match results {
             Results::Samples(records) => parquet::file(&path, trial, records)?,
-            Results::Histograms(histograms) => {
-                let mut text = serde_json::to_vec(histograms).map_err(|error| RunError::Refused {
-                    why: format!("histograms cannot be written as JSON: {error}"),
-                })?;
-                text.push(b'\n');
-                text
-            }
+            Results::Histograms(histograms) => lines(std::slice::from_ref(histograms))?,
             Results::Loads(loads) => lines(loads)?,
+            Results::Totals(totals) => lines(std::slice::from_ref(totals))?,
         };
         folder::write_whole(&path, &content)?;
         Ok(Kept { path: format!("samples/{name}"), sha256: sha256(&content) })
@@ -49,11 +45,11 @@ impl TrialContext<'_> {
 }
 
 /// Records as JSON lines.
-fn lines(loads: &[PageLoad]) -> Result<Vec<u8>, RunError> {
+fn lines<T: Serialize>(records: &[T]) -> Result<Vec<u8>, RunError> {
     let mut text = Vec::new();
-    for load in loads {
-        let written = serde_json::to_writer(&mut text, load);
-        written.map_err(|error| RunError::Refused { why: format!("a load cannot be written as JSON: {error}") })?;
+    for record in records {
+        let written = serde_json::to_writer(&mut text, record);
+        written.map_err(|error| RunError::Refused { why: format!("results cannot be written as JSON: {error}") })?;
         text.push(b'\n');
     }
     Ok(text)

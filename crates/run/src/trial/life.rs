@@ -113,7 +113,12 @@ impl TrialContext<'_> {
         if let Results::Loads(loads) = &results {
             verify::loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
         }
-        let checked = verify::negotiated(cell.job.protocol, &facts.client)
+        // A program of the user does not say which protocol it negotiated.
+        let negotiated = match cell.job.own_client {
+            Some(_) => Ok(()),
+            None => verify::negotiated(cell.job.protocol, &facts.client),
+        };
+        let checked = negotiated
             .and_then(|()| verify::in_force(Role::Server, &cell.job.transport, &facts.server))
             .and_then(|()| verify::in_force(Role::Client, &cell.job.transport, &facts.client))
             .and_then(|()| verify::results(cell, facts.window_ns, &results));
@@ -139,6 +144,7 @@ impl TrialContext<'_> {
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
                 .map_err(|error| unreadable(cell, &error.into()))?,
             Results::Loads(loads) => wirelab_stats::pages(loads),
+            Results::Totals(totals) => wirelab_stats::summarise_totals(totals, facts.window_ns),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
             (&mut facts.timeline, cell.job.timeline(), &results)

@@ -49,6 +49,7 @@ pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portio
                 portion.response_median_ns = median(&values);
                 histograms.push(*one);
             }
+            Results::Totals(_) => return Err(ResultsError::of_client(number)(ResultsError::SharedTotals)),
             Results::Loads(_) => return Err(ResultsError::of_client(number)(ResultsError::SharedPage)),
         }
     }

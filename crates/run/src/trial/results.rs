@@ -1,4 +1,4 @@
-//! Reads the results file of a client: records as JSON lines, or histograms.
+//! Reads the results file of a client: records as JSON lines, histograms or totals.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,6 +9,7 @@ use wirelab_model::histogram::Histograms;
 use wirelab_model::page::PageLoad;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
+use wirelab_model::totals::Totals;
 
 use crate::trial::results_error::ResultsError;
 
@@ -20,6 +21,7 @@ pub(crate) enum Results {
     Histograms(Box<Histograms>),
     /// One record per page load.
     Loads(Vec<PageLoad>),
+    Totals(Totals),
 }
 
 /// The stored results of a trial.
@@ -51,6 +53,9 @@ pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, Results
     match recording {
         Recording::Samples => records(BufReader::new(file), LONGEST_LINE).map(Results::Samples),
         Recording::Loads => records(BufReader::new(file), LONGEST_LOAD).map(Results::Loads),
+        Recording::Totals => serde_json::from_reader(BufReader::new(file.take(LONGEST_LINE)))
+            .map(Results::Totals)
+            .map_err(ResultsError::NotTotals),
         Recording::Histograms => {
             let mut text = String::new();
             file.take(LARGEST_HISTOGRAMS).read_to_string(&mut text).map_err(ResultsError::Read)?;

@@ -15,6 +15,8 @@ pub(crate) enum ResultsError {
     Read(io::Error),
     /// The file has no histograms.
     NotHistograms(serde_json::Error),
+    /// The file has no totals.
+    NotTotals(serde_json::Error),
     /// A line is no record.
     NotARecord { line: usize, source: serde_json::Error },
     /// The file has more records than fit into memory.
@@ -23,6 +25,8 @@ pub(crate) enum ResultsError {
     NoSamples,
     /// Clients cannot share the loads of a page.
     SharedPage,
+    /// Programs of the user do not share a workload.
+    SharedTotals,
     /// The histograms are unusable.
     Histograms(HistogramError),
     /// The results of this client, one of several, cannot be read.
@@ -48,11 +52,13 @@ impl fmt::Display for ResultsError {
             Self::Open(error) => write!(f, "its results file cannot be opened: {error}"),
             Self::Read(error) => write!(f, "its results file cannot be read: {error}"),
             Self::NotHistograms(error) => write!(f, "its results are not histograms: {error}"),
+            Self::NotTotals(error) => write!(f, "its results are not totals: {error}"),
             Self::NotARecord { line, source } => write!(f, "line {line} of its results is not a record: {source}"),
             Self::TooManyRecords { limit } => {
                 write!(f, "it wrote more than {limit} records; use `recording = \"histograms\"`")
             }
             Self::NoSamples => f.write_str("it wrote no samples"),
+            Self::SharedTotals => f.write_str("it is a program of the user, and several do not share a workload"),
             Self::SharedPage => f.write_str("it loads pages, which clients do not share"),
             Self::Histograms(error) => error.fmt(f),
             Self::OfClient { number, source } => write!(f, "number {number}: {source}"),
@@ -64,10 +70,10 @@ impl Error for ResultsError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Open(error) | Self::Read(error) => Some(error),
-            Self::NotHistograms(error) | Self::NotARecord { source: error, .. } => Some(error),
+            Self::NotHistograms(error) | Self::NotTotals(error) | Self::NotARecord { source: error, .. } => Some(error),
             Self::Histograms(error) => Some(error),
             Self::OfClient { source, .. } => Some(source),
-            Self::TooManyRecords { .. } | Self::NoSamples | Self::SharedPage => None,
+            Self::TooManyRecords { .. } | Self::NoSamples | Self::SharedPage | Self::SharedTotals => None,
         }
     }
 }

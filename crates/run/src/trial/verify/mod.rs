@@ -20,6 +20,7 @@ use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
+use wirelab_model::totals::Totals;
 use wirelab_model::units::Size;
 use wirelab_model::violation::{RecordProblem, Violation};
 
@@ -132,6 +133,7 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
         Results::Samples(samples) => self::samples(cell, window_ns, samples)?,
         Results::Histograms(histograms) => self::histograms(cell, window_ns, histograms)?,
         Results::Loads(loads) => loads::loads(cell, loads)?,
+        Results::Totals(totals) => self::totals(totals, window_ns)?,
     };
     let all = tally.ok + tally.failed();
     match cell.job.load.extent {
@@ -189,6 +191,10 @@ pub(crate) fn served(job: &Job, answered: u64, tally: &Tally) -> Checked<()> {
         Some(Extent::DurationNs(_)) => return Ok(()),
         None => 0,
     };
+    if job.own_client.is_some() {
+        // It sends no check request, and may send more than it counts.
+        return if answered < recorded + warm_up { differ(warm_up) } else { Ok(()) };
+    }
     // Each client sends a check request; with resumption it may send more, for session tickets.
     let unrecorded = u64::from(job.load.clients) + warm_up;
     let least = if tally.failed() > 0 { tally.ok } else { recorded + unrecorded };
@@ -277,7 +283,7 @@ fn answers(results: &Results) -> String {
             counts.extend(histograms.errors.iter().map(|(kind, count)| (kind.to_string(), *count)));
         }
         // A failed load has already failed the trial.
-        Results::Loads(_) => {}
+        Results::Loads(_) | Results::Totals(_) => {}
     }
     let words: Vec<_> = counts.into_iter().map(|(what, count)| format!("{count} times `{what}`")).collect();
     words.join(", ")
@@ -354,6 +360,18 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         return Err(client(Violation::TooFewConnections { connections: h.connections, requests: tally.ok }));
     }
     Ok(tally)
+}
+
+fn totals(totals: &Totals, window_ns: u64) -> Checked<Tally> {
+    for (value, ns) in totals.printed.iter().filter_map(|(value, ns)| Some((value.time()?, *ns))) {
+        if ns > window_ns {
+            let what = value.to_owned();
+            return Err(client(Violation::LongerThanWindow { what, max_ns: ns, window_ns }));
+        }
+    }
+    let failed = totals.failed().unwrap_or_default();
+    let errors = (failed > 0).then_some((ErrorKind::Other, failed)).into_iter().collect();
+    Ok(Tally { ok: totals.requests, errors, ..Tally::default() })
 }
 
 #[cfg(test)]
