@@ -27,6 +27,7 @@ mod logs;
 mod loopback;
 mod lying_clients;
 mod nginx;
+mod own_client;
 mod page;
 mod pages;
 mod peers;
