@@ -24,7 +24,7 @@ GRACE = 10  # seconds in which the processes of tests must have ended after the 
 
 RUNNING = re.compile(r"^ *(?:Running (?:unittests )?(\S+)|Doc-tests) *\(?(\S+?)\)?$")
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored;.*?(?:finished in ([0-9.]+)s)?$")
-FAILED = re.compile(r"^test (.+?) +\.\.\. FAILED")
+LISTED = re.compile(r"^    (\S+)$")
 
 
 class Suite:
@@ -59,6 +59,7 @@ class Suite:
 
     def read(self, title, output):
         program, crate = title, None
+        listed = []  # the names of the last list of failures: the line of a test may be cut by what the test prints
         for line in output:
             sys.stdout.write(line)
             sys.stdout.flush()
@@ -72,8 +73,12 @@ class Suite:
             elif match := RESULT.match(line):
                 passed, failed, ignored = (int(match.group(part)) for part in (1, 2, 3))
                 self.programs.append((program, passed, failed, ignored, float(match.group(4) or 0)))
-            elif match := FAILED.match(line):
-                self.failures.append(f"{program}: {match.group(1)}")
+                self.failures += [f"{program}: {name}" for name in listed if failed]
+                listed = []
+            elif line == "failures:":
+                listed = []
+            elif match := LISTED.match(line):
+                listed.append(match.group(1))
 
     def kill_left(self):
         """Kills the processes that still have this suite's variable in their environment; returns their commands."""
