@@ -70,6 +70,9 @@ pub struct LoadArgs {
     /// TLS session resumption of new connections
     #[arg(long, value_enum, default_value_t = ResumptionArg::None, requires = "new_connections")]
     pub resumption: ResumptionArg,
+    /// With gRPC, write the descriptors that the server reports (reflection) to this file, for `protoset` of a study
+    #[arg(long, value_name = "FILE", conflicts_with = "protoset")]
+    pub save_protoset: Option<PathBuf>,
     /// Number of requests to send
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,

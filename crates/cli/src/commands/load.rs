@@ -245,7 +245,14 @@ fn admitted(args: &LoadArgs, urls: &[String], stop: &AtomicBool) -> Result<(Requ
         return Err(Failure::input("--resumption needs TLS 1.3; leave out --tls 1.2"));
     }
     let (target, question) = (target.clone(), target.spec(protocol, &args.reach, args.connect_timeout, args.seed));
-    let reflect = |service: &str, headers: &[_]| reflection::ask(&target, &question, service, headers, stop);
+    let reflect = |service: &str, headers: &[_]| {
+        let found = reflection::ask(&target, &question, service, headers, stop)?;
+        if let (Some(descriptors), Some(path)) = (&found, &args.save_protoset) {
+            let failed = |error| Failure::failed(format!("--save-protoset {}: {error}", path.display()));
+            fs::write(path, descriptors).map_err(failed)?;
+        }
+        Ok(found)
+    };
     Ok((asked.render(protocol.is_grpc(), &reflect)?, protocol))
 }
 

@@ -95,6 +95,12 @@ fn a_message_is_json_by_the_types_that_the_server_reports() {
     let right = ["--expect-json", "$.payload.body=AAAA"];
     let unary = load(&place, &url, "UnaryCall", r#"{"responseSize": 3}"#, &right).with_status(0);
     assert!(unary.out.contains("20 succeeded, 0 failed"), "{}", unary.out);
+    let saved = [&right[..], &["--save-protoset", "types.pb"]].concat();
+    load(&place, &url, "UnaryCall", r#"{"responseSize": 3}"#, &saved).with_status(0);
+    let from_file = [&right[..], &["--protoset", "types.pb"]].concat();
+    load(&place, &url, "UnaryCall", r#"{"responseSize": 3}"#, &from_file).with_status(0);
+    let nowhere = ["--save-protoset", "missing/types.pb"];
+    load(&place, &url, "UnaryCall", "{}", &nowhere).with_status(1).complains(&["--save-protoset missing/types.pb"]);
     // Fields with their default are there; sizes are those of messages.
     let default = ["--expect-json", "$.username=\"\"", "--expect-size", "7 B"];
     load(&place, &url, "UnaryCall", r#"{"responseSize": 3}"#, &default).with_status(0);
