@@ -6,6 +6,7 @@ use crate::event::Configured;
 use crate::link::{Link, Reading};
 use crate::metric::Values;
 use crate::outcome::Outcome;
+use crate::path::PathRecord;
 use crate::plan::Trial;
 use crate::planted::{Calibration, PlantedRecord};
 use crate::processors::InForce;
@@ -62,6 +63,9 @@ pub struct LinkCheck {
     pub at: String,
     /// The links of the plan.
     pub links: Vec<LinkRecord>,
+    /// The paths between hosts, in labs that emulate no links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathRecord>,
 }
 
 impl LinkCheck {

@@ -23,6 +23,7 @@ pub mod outcome;
 pub mod own_client;
 pub mod page;
 pub mod page_path;
+pub mod path;
 pub mod placement;
 pub mod plan;
 pub mod planted;

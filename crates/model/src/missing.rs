@@ -133,6 +133,14 @@ pub enum Missing {
     // The lab and its links.
     #[error("the link is a wire, which no emulator carries")]
     NoEmulator,
+    #[error("no datagram came back; does a firewall block UDP between the hosts?")]
+    NoDatagramCameBack,
+    #[error("no packet of the tried sizes arrived")]
+    NoSizeArrived,
+    #[error("the network sets the number of remaining hops itself")]
+    HopsHidden,
+    #[error("it needs load on the path, which the study does not allow (`link_load`)")]
+    LoadNotAllowed,
     #[error("the client does not connect to a service")]
     NoService,
     #[error("the service led no connection to a server")]

@@ -129,6 +129,7 @@ mod tests {
                 reading: reading(round_trip_ns),
                 miss: miss.map(str::to_owned),
             }],
+            paths: Vec::new(),
         };
         let rows = rows(&[record(300_100_000, None), record(310_000_000, Some("slow")), record(300_200_000, None)]);
         let row: Vec<_> = rows[0].iter().map(String::as_str).collect();

@@ -125,7 +125,7 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
     let mut checks = Vec::new();
     for block in 0..times {
         let links = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block))).map_err(Failure::failed)?;
-        checks.push(LinkCheck { block, at: String::new(), links });
+        checks.push(LinkCheck { block, at: String::new(), links, paths: Vec::new() });
     }
     let records = || checks.iter().flat_map(|check| &check.links);
     if as_json {

@@ -357,7 +357,7 @@ impl Session<'_> {
             return Ok(());
         }
         info!(links = links.len(), "links measured");
-        self.append(Entry::Links(LinkCheck { block, at: timestamp(), links }))
+        self.append(Entry::Links(LinkCheck { block, at: timestamp(), links, paths: Vec::new() }))
     }
 
     /// Sets up lab, certificates and documents; secrets never outlive a session.

@@ -275,7 +275,7 @@ fn a_link_out_of_tolerance_corrects_the_outcomes_of_its_trials_in_the_journal() 
     let reading: Reading = serde_json::from_value(reading).unwrap();
     let (placement, miss) = ("lan".to_owned(), Some("the round trip is 9 ms".to_owned()));
     let links = vec![LinkRecord { placement, link, reading, miss }];
-    let check = Entry::Links(LinkCheck { block: 1, at: String::new(), links });
+    let check = Entry::Links(LinkCheck { block: 1, at: String::new(), links, paths: Vec::new() });
     let path = run.folder().join("journal.jsonl");
     without_checksums(&path);
     let mut journal = fs::File::options().append(true).open(&path).unwrap();
