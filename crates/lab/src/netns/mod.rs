@@ -10,7 +10,7 @@ mod measure;
 pub mod metrics;
 mod namespace;
 mod network;
-mod option;
+pub(crate) mod option;
 mod overlay;
 mod pair;
 mod port;
