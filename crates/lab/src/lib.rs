@@ -24,6 +24,7 @@ pub mod loopback;
 pub mod many;
 mod names;
 pub mod netns;
+pub mod path;
 pub mod probe;
 pub mod process;
 mod processors;
