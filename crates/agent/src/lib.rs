@@ -8,6 +8,7 @@
 
 mod call;
 mod files;
+mod path;
 mod process;
 mod remote;
 pub mod there;
@@ -15,6 +16,7 @@ mod watcher;
 
 pub use call::{Call, output};
 pub use files::Sent;
+pub use path::measure_path;
 pub use process::RemoteProcess;
 pub use remote::{Ended, Loss, Piece, Remote, State, Stream};
 pub use there::{

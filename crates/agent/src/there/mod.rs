@@ -5,6 +5,7 @@ mod hold;
 mod look;
 mod memory;
 mod observe;
+mod path;
 mod peers;
 mod probe;
 mod root;
@@ -44,6 +45,9 @@ pub const SUBCOMMAND: &str = "agent";
 /// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to exactly the hosts of these names
 /// - `resolve NAME ADDRESS...`: waits until the name resolves to exactly these addresses
 /// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: waits until servers answer there this many times in a row
+/// - `reflect ADDRESS`: answers datagrams that measure the path to this address; first prints where it listens, as
+///   JSON, and ends with standard input
+/// - `measure-path`: measures the path of the order on standard input; prints the reading as JSON
 /// - `observe OBSERVER,... [PART SPEC]...`: runs observers on the endpoints with these roles and specs, controlled by
 ///   lines on standard input
 /// - `observe-node ID PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes whose cgroups have
@@ -64,6 +68,8 @@ pub fn main(words: &[String]) -> ExitCode {
         ["find", address, ref names @ ..] => find::behind(address, names),
         ["resolve", name, ref addresses @ ..] => find::by_name(name, addresses),
         ["probe", kind, address, times] => probe::run(kind, address, times, ROUTING_TIMEOUT),
+        ["reflect", address] => path::reflect(address),
+        ["measure-path"] => path::measure(),
         ["observe", observers, ref played @ ..] => observe::in_pod(observers, played),
         ["observe-node", pod, peers, observers, ref played @ ..] => observe::on_node(pod, peers, observers, played),
         ["sweep"] => sweep::sweep(),
