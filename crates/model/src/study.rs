@@ -13,7 +13,7 @@ use crate::requirement::Requirement;
 use crate::selector::Selector;
 use crate::settings::Settings;
 use crate::timeline::Timeline;
-use crate::units::{Share, Span};
+use crate::units::{BitRate, Share, Span};
 
 /// A study file (`study.toml`). `wirelab studies` lists the built-in ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +53,11 @@ pub struct Study {
     /// are written during the measured window and slow trials down. `--keep` adds to the list. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Artifact>,
+    /// Largest load with which the run may measure the rate and the loaded round trip of paths between hosts that
+    /// wirelab does not emulate, for example `100 Mbit/s`. Each measurement sends it for 0.6 s in each direction:
+    /// before the first block, between blocks and after the last. Default: no load, so that both are not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_load: Option<BitRate>,
     /// Address at which Prometheus can query the run, for example `127.0.0.1:9464` (docs/metrics.md). It adds the
     /// observer `prometheus` to every cell, unless `more_observers` names it. `--metrics` overrides it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

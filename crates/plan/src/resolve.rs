@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wirelab_model::settings::Settings;
 use wirelab_model::study::{Factor, Study};
-use wirelab_model::units::{Share, Span};
+use wirelab_model::units::{BitRate, Share, Span};
 
 use crate::check;
 use crate::error::StudyError;
@@ -13,9 +13,10 @@ use crate::preset::{DEFAULT_PRESET, ExplicitBounds, with_preset};
 use crate::words::{nearest, one_of};
 
 /// Keys of `--set` besides factors and settings.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "seed",
     "lab",
+    "link_load",
     "planted",
     "references",
     "blocks.min",
@@ -30,8 +31,8 @@ const KEYS: [&str; 10] = [
 ///
 /// A key is one of the following, in this order:
 /// - a factor: replaces its levels (`payload=1 KiB,8 KiB`), or selects among named levels;
-/// - `seed`, `lab`, `planted`, `references`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`,
-///   `compare.baseline` or `compare.margin`;
+/// - `seed`, `lab`, `link_load`, `planted`, `references`, `blocks.min`, `blocks.max`, `blocks.budget`,
+///   `blocks.precision`, `compare.baseline` or `compare.margin`;
 /// - a setting: one value fixes it in the workload, several values make it a factor.
 ///
 /// If only one of `blocks.min` and `blocks.max` is set and the other contradicts it, the other follows. `requests`
@@ -105,6 +106,7 @@ fn apply(study: &mut Study, set: &str, explicit: &mut ExplicitBounds) -> Result<
     }
     match key {
         "seed" => study.seed = parsed(text, "a whole number from 0")?,
+        "link_load" => study.link_load = Some(parsed::<BitRate>(text, "a bit rate such as `100 Mbit/s`")?),
         "planted" => study.planted = parsed::<Share>(text, "a share such as `10 %`")?,
         "references" => study.references = parsed::<Share>(text, "a share such as `10 %`")?,
         "lab" => move_to(study, text),
