@@ -12,11 +12,14 @@ use wirelab_lab::{
     Addresses, Arena, Folder, LabError, LabInfo, Launch, PreparedLab, Process, RemoteObserver, Role, many,
 };
 use wirelab_model::event::Configured;
+use wirelab_model::path::PathRecord;
 use wirelab_model::plan::{Job, Trial};
+use wirelab_model::units::BitRate;
 
 use crate::connection::Connection;
-use crate::inventory::Host;
+use crate::inventory::{Host, Inventory};
 use crate::observing::{Observing, Seated};
+use crate::paths;
 use crate::place::{Placed, place};
 use crate::seat::Seat;
 use crate::ssh::Ssh;
@@ -36,9 +39,9 @@ pub(crate) struct ConnectedHosts<'a> {
 }
 
 /// A connected host.
-struct Machine {
+pub(crate) struct Machine {
     connection: Arc<Connection>,
-    address: IpAddr,
+    pub(crate) address: IpAddr,
     /// Files that each seat has.
     sent: HashMap<String, Sent>,
     doubt: Arc<AtomicBool>,
@@ -65,13 +68,17 @@ impl<'a> ConnectedHosts<'a> {
         Ok(Self { lab, machines: machines.into_iter().collect(), sockets, program })
     }
 
-    fn machine(&self, number: usize) -> Result<&Machine, LabError> {
+    pub(crate) fn inventory(&self) -> &Inventory {
+        &self.lab.inventory
+    }
+
+    pub(crate) fn machine(&self, number: usize) -> Result<&Machine, LabError> {
         let name = || self.lab.inventory.host[number].name().to_owned();
         self.machines.get(&number).ok_or_else(|| LabError::process(format!("the host {} is not connected", name())))
     }
 
     /// Connects the lost hosts of a trial again.
-    fn heal(&mut self, placed: &Placed) -> Result<(), LabError> {
+    pub(crate) fn heal(&mut self, placed: &Placed) -> Result<(), LabError> {
         for number in placed.clients.iter().copied().chain([placed.server]) {
             let machine = self.machine(number)?;
             let doubt = if machine.doubt.swap(false, Ordering::Relaxed) { DOUBT } else { Duration::ZERO };
@@ -100,7 +107,7 @@ impl Machine {
         Ok(Self { connection, address, sent: HashMap::new(), doubt: Arc::default() })
     }
 
-    fn seat(&self, name: &str) -> Arc<dyn Remote> {
+    pub(crate) fn seat(&self, name: &str) -> Arc<dyn Remote> {
         Arc::new(Seat::new(&self.connection, name, &self.doubt))
     }
 }
@@ -123,6 +130,14 @@ fn address(host: &Host, ssh: &Ssh) -> Result<IpAddr, LabError> {
 impl PreparedLab for ConnectedHosts<'_> {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         self.addresses_of(&place(&self.lab.inventory, job)?)
+    }
+
+    fn has_paths(&self) -> bool {
+        true
+    }
+
+    fn measure_paths(&mut self, jobs: &[&Job], load: Option<BitRate>) -> Vec<PathRecord> {
+        paths::measure(self, jobs, load)
     }
 
     fn open<'a>(&'a mut self, _: &Trial, job: &'a Job) -> Result<Box<dyn Arena + 'a>, LabError> {

@@ -6,6 +6,7 @@ mod connected;
 mod connection;
 mod inventory;
 mod observing;
+mod paths;
 mod place;
 mod seat;
 mod ssh;

@@ -7,7 +7,9 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::LinkRecord;
 use wirelab_model::metric::Values;
 use wirelab_model::network::Vantage;
+use wirelab_model::path::PathRecord;
 use wirelab_model::plan::{Job, Trial};
+use wirelab_model::units::BitRate;
 use wirelab_model::warning::Warning;
 
 use crate::{Confinement, LabError, LabInfo, Process, Role};
@@ -35,6 +37,18 @@ pub trait PreparedLab: Send {
     /// If the measurement fails. A link that deviates from its specification is not an error.
     fn measure_links(&mut self, _jobs: &[&Job], _seed: u64) -> Result<Vec<LinkRecord>, LabError> {
         Ok(Vec::new())
+    }
+
+    /// Whether [`PreparedLab::measure_paths`] measures.
+    fn has_paths(&self) -> bool {
+        false
+    }
+
+    /// Measures the network between the hosts of these jobs, each pair of hosts once, while nothing else of the run
+    /// uses it. `load` is the largest load that the user allows. A path that cannot be measured carries the reason.
+    /// Empty in labs on one machine.
+    fn measure_paths(&mut self, _jobs: &[&Job], _load: Option<BitRate>) -> Vec<PathRecord> {
+        Vec::new()
     }
 
     /// Sets up the network of a trial.

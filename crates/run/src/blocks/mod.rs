@@ -343,21 +343,25 @@ impl Session<'_> {
         each_block(&mut Trials { session: self, lab, files, due: VecDeque::new() }, blocks, give_up_after, stop)
     }
 
-    /// Measures the lab's links between two blocks.
+    /// Measures the lab's links and paths between two blocks.
     fn measure_links(&mut self, lab: &mut dyn PreparedLab, block: u32) -> Result<(), RunError> {
-        if self.run.manifest.plan.cells.iter().all(|cell| cell.job.topology.link.is_none()) {
+        let has_link = |cell: &Cell| cell.job.topology.link.is_some();
+        if !lab.has_paths() && !self.run.manifest.plan.cells.iter().any(has_link) {
             return Ok(());
         }
         self.report(Phase::Links, None);
-        let plan = &self.run.manifest.plan;
-        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
-        let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
+        let manifest = &self.run.manifest;
+        let plan = &manifest.plan;
+        let linked: Vec<_> = plan.cells.iter().filter(|cell| has_link(cell)).map(|cell| &cell.job).collect();
+        let measured = lab.measure_links(&linked, plan.seed.wrapping_add(u64::from(block)));
         let links = measured.map_err(lost)?;
-        if links.is_empty() {
+        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).collect();
+        let paths = lab.measure_paths(&jobs, manifest.study.link_load);
+        if links.is_empty() && paths.is_empty() {
             return Ok(());
         }
-        info!(links = links.len(), "links measured");
-        self.append(Entry::Links(LinkCheck { block, at: timestamp(), links, paths: Vec::new() }))
+        info!(links = links.len(), paths = paths.len(), "links measured");
+        self.append(Entry::Links(LinkCheck { block, at: timestamp(), links, paths }))
     }
 
     /// Sets up lab, certificates and documents; secrets never outlive a session.
