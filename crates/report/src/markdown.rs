@@ -15,7 +15,9 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, by_request, claims, figures, limits, links, means, overhead, planted, published, shares, source};
+use crate::{
+    Input, by_request, claims, figures, limits, links, means, overhead, paths, planted, published, shares, source,
+};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -46,6 +48,7 @@ pub fn markdown(input: &Input) -> String {
     request_table(&mut out, input);
     overhead_table(&mut out, input);
     link_table(&mut out, input);
+    path_table(&mut out, input);
     limits_table(&mut out, input);
     planted_table(&mut out, input);
     warnings(&mut out, input);
@@ -355,7 +358,20 @@ fn link_table(out: &mut String, input: &Input) {
     }
     let _ = writeln!(out, "\n### Links\n\n{}\n", links::NOTE);
     row(out, &links::HEADER.map(str::to_owned));
-    let _ = writeln!(out, "| --- | --- | --- | --- | --- | --- | --- |");
+    let _ = writeln!(out, "|{}", " --- |".repeat(links::HEADER.len()));
+    for cells in rows {
+        row(out, &cells);
+    }
+}
+
+fn path_table(out: &mut String, input: &Input) {
+    let rows = paths::rows(input.links);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Paths between hosts\n\n{}\n", paths::NOTE);
+    row(out, &paths::HEADER.map(str::to_owned));
+    let _ = writeln!(out, "|{}", " --- |".repeat(paths::HEADER.len()));
     for cells in rows {
         row(out, &cells);
     }

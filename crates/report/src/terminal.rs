@@ -23,7 +23,7 @@ use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
 use crate::{
-    by_request, claims, figures, limits, links, means, overhead, planted, published, shares, source, warnings,
+    by_request, claims, figures, limits, links, means, overhead, paths, planted, published, shares, source, warnings,
 };
 
 /// Narrower widths cannot hold a table; the text is then laid out for this width.
@@ -81,6 +81,7 @@ impl Page<'_> {
         self.requests(out);
         self.overhead(out);
         self.links(out);
+        self.paths(out);
         self.limits(out);
         self.planted(out);
         self.warnings(out);
@@ -448,6 +449,19 @@ impl Page<'_> {
         for row in rows {
             let facts: Vec<_> =
                 links::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
+            self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
+        }
+    }
+
+    fn paths(&self, out: &mut String) {
+        let rows = paths::rows(self.input.links);
+        if rows.is_empty() {
+            return;
+        }
+        self.heading(out, "Paths between hosts, measured");
+        for row in rows {
+            let facts: Vec<_> =
+                paths::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
             self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
         }
     }

@@ -28,7 +28,7 @@ use crate::layout::{Group, Layout, level_title};
 use crate::published::{self, Pair};
 use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
-use crate::{by_request, claims, limits, links, overhead, planted, warnings, words};
+use crate::{by_request, claims, limits, links, overhead, paths, planted, warnings, words};
 
 /// With more groups than this, the page folds their tables and shows a matrix as overview.
 const MANY: usize = 6;
@@ -104,6 +104,9 @@ pub fn html(input: &Input) -> String {
         link_header: links::HEADER,
         links: links::rows(input.links),
         link_note: links::NOTE,
+        path_header: paths::HEADER,
+        paths: paths::rows(input.links),
+        path_note: paths::NOTE,
         environment: method::environment(input),
         sysctls: method::sysctls(input),
         endpoints: method::endpoints(input),
@@ -168,6 +171,9 @@ struct Page<'a> {
     link_header: [&'static str; 8],
     links: Vec<[String; 8]>,
     link_note: &'static str,
+    path_header: [&'static str; 9],
+    paths: Vec<[String; 9]>,
+    path_note: &'static str,
     environment: Vec<Fact>,
     sysctls: Vec<Fact>,
     endpoints: Vec<method::EndpointRow>,
