@@ -1,6 +1,8 @@
 //! Measurements of a path: the network between two hosts, as datagrams between them show it. No clock is compared
 //! across hosts, so times are round trips.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::missing::Missing;
@@ -175,6 +177,28 @@ impl LoadedPath {
     #[must_use]
     pub fn limit(&self) -> Option<BitRate> {
         (self.arrived < 0.95 * self.sent).then_some(BitRate(self.arrived as u64))
+    }
+}
+
+/// A property of a link or path that may change during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathProperty {
+    RoundTrip,
+    Mtu,
+    /// The number of routers.
+    Route,
+    Marks,
+}
+
+impl fmt::Display for PathProperty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RoundTrip => "round trip",
+            Self::Mtu => "path MTU",
+            Self::Route => "number of routers",
+            Self::Marks => "fate of ECN and DSCP marks",
+        })
     }
 }
 

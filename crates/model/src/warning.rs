@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::path::PathProperty;
 use crate::spec::Congestion;
 
 /// A violated rule. The report shows [`Warning::meaning`] and [`Warning::remedy`] of each.
@@ -49,6 +50,16 @@ pub enum Warning {
         metric: String,
         /// Change from first to last trial, as a share of the median.
         change: f64,
+    },
+    /// A link or path changed between its measurements.
+    LinkChanged {
+        /// The placement, with the hosts if it has any.
+        link: String,
+        what: PathProperty,
+        /// The first measurement, as a phrase.
+        from: String,
+        /// The most different measurement, as a phrase.
+        to: String,
     },
     /// Response times change while the measured window lasts.
     NotStationary {
@@ -298,6 +309,9 @@ impl Warning {
                 "`{metric}` of `{cell}` changed by {:+.1} % from the first to the last trial: the machine was not in a steady state.",
                 change * 100.0
             ),
+            Self::LinkChanged { link, what, from, to } => format!(
+                "Between measurements of the link `{link}` its {what} changed from {from} to {to}: trials before and after met different conditions."
+            ),
             Self::NotStationary { cell, slowest, fastest, ratio } => format!(
                 "In `{cell}` the median response time is {ratio:.2} times as long in the {} fifth of the measured window as in the {}: its percentiles mix two states.",
                 ordinal(*slowest),
@@ -446,6 +460,9 @@ impl Warning {
                 "Stop other work on the machine, run more blocks, and treat differences of this size with caution."
             }
             Self::Drift { .. } => "Warm up the machine, stop other work on it, or run longer.",
+            Self::LinkChanged { .. } => {
+                "None, if the intervals are narrow enough: blocks spread a change over all cells. Otherwise run more blocks, or at a quieter time."
+            }
             Self::NotStationary { .. } => {
                 "Raise `warm_up` until the change lies before the window, or lengthen `duration` until its share of the window is negligible."
             }

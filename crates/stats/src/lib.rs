@@ -27,6 +27,7 @@ mod histogram_error;
 pub mod history;
 pub mod holm;
 mod interaction;
+pub mod link_drift;
 mod merge;
 pub mod metrics;
 mod packet_sizes;

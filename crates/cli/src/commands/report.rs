@@ -17,6 +17,7 @@ use wirelab_run::Run;
 use wirelab_stats::Moment;
 use wirelab_stats::analysis::{ClaimVerdict, RequirementResult};
 use wirelab_stats::client_share::attribute;
+use wirelab_stats::link_drift::link_drift;
 use wirelab_stats::planted::planted;
 
 use crate::args::{FailOn, Format, ReportArgs};
@@ -118,6 +119,7 @@ fn with_input<T>(folder: &Path, then: impl FnOnce(&Input) -> T) -> Result<T> {
     analysis.planted = planted(planting, &manifest.plan, run.trials(), run.planted(), judged);
     let records = [run.trials(), run.references()];
     attribute(&mut analysis, &manifest.plan, manifest.references.as_ref(), records, run.links());
+    analysis.warnings.extend(link_drift(run.links()));
     let pooled = |cell| pooled(&run, cell);
     let by_request = |cell| by_request(&run, cell);
     let typical_load = |cell| typical_load(&run, cell);
