@@ -71,6 +71,10 @@ pub struct Study {
     /// Settings that are the same in all cells.
     #[serde(default)]
     pub workload: Settings,
+    /// Placements of the study's own, each by its name with the keys of its link (from `round_trip` to `mtu`); what is
+    /// not set is as on a wire. `wirelab labs measure --as-placement` writes them. Default: none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub placements: IndexMap<String, Settings>,
     /// Settings that vary: a setting with its values, or a name with named levels that each set several settings. Every
     /// combination of levels is a cell.
     #[serde(default)]

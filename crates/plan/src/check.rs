@@ -10,6 +10,7 @@ use wirelab_model::units::Share;
 use crate::error::StudyError;
 use crate::factor::{NOT_SCALAR, is_scalar, keys, keys_of, level_name, level_names, one_setting};
 use crate::limits::{MAX_BLOCKS, MAX_CELLS, MAX_ENTRIES, MAX_FACTORS, MAX_NAME, MAX_PRESETS, MOST_BESIDE};
+use crate::link;
 use crate::locate::{Step, steps};
 use crate::own;
 use crate::preset::{DEFAULT_PRESET, with_preset};
@@ -30,6 +31,7 @@ pub(crate) fn written(study: &Study) -> Checked {
         ("claims", study.claims.len()),
         ("require", study.require.len()),
         ("published", study.published.len()),
+        ("placements", study.placements.len()),
     ] {
         at_most(MAX_ENTRIES, entries, list)?;
     }
@@ -224,6 +226,7 @@ fn whole(study: &Study) -> Checked {
         return Err(StudyError::new(message).at_key(steps!["factors"]));
     }
     adjustments(study)?;
+    link::check(&study.placements)?;
     study.timeline.as_ref().map_or(Ok(()), timeline::check)?;
     beside(study)?;
     blocks(study)?;

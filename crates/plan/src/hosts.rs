@@ -1,6 +1,6 @@
 //! The hosts of a trial, and the network between them.
 
-use wirelab_model::link::{Link, preset};
+use wirelab_model::link::Link;
 use wirelab_model::network::{Address, Network, Servers};
 use wirelab_model::placement::Distance;
 use wirelab_model::settings::Settings;
@@ -19,7 +19,7 @@ pub(crate) struct Hosts {
 ///
 /// # Errors
 /// If the settings contradict each other; says what to change.
-pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, StudyError> {
+pub(crate) fn hosts(settings: &Settings, placement: &str, has_link: bool) -> Result<Hosts, StudyError> {
     let network = settings.network();
     let near = Servers { near: 1, far: 0 };
     let servers = settings.servers.unwrap_or(match network {
@@ -40,7 +40,7 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Study
             servers.count()
         )));
     }
-    if network == Network::Overlay && preset(placement).is_none() && Distance::of(placement).is_none() {
+    if network == Network::Overlay && !has_link && Distance::of(placement).is_none() {
         return Err(StudyError::new(format!(
             "`network = \"overlay\"` needs a link between the nodes, but the placement `{placement}` has none; set \
              `placement` to `same-node` or `lan`, for example"
@@ -75,7 +75,8 @@ mod tests {
 
     fn of(toml: &str) -> Result<Hosts, StudyError> {
         let settings: Settings = toml::from_str(toml).unwrap();
-        hosts(&settings, settings.placement.as_deref().unwrap_or("local"))
+        let placement = settings.placement.as_deref().unwrap_or("local");
+        hosts(&settings, placement, wirelab_model::link::preset(placement).is_some())
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::clients::with_divisible_clients;
 use crate::control_plane::control_plane;
 use crate::error::StudyError;
 use crate::hosts::{Hosts, hosts, offloads};
-use crate::link::link;
+use crate::link::{OwnPlacements, base, link};
 use crate::mesh::mesh;
 use crate::own_client::own_client;
 use crate::page::{page, spread};
@@ -30,6 +30,14 @@ use crate::site::site;
 /// # Errors
 /// If the protocol is missing, or settings contradict each other; the message says what to change.
 pub fn job(settings: &Settings) -> Result<Job, StudyError> {
+    job_among(settings, &OwnPlacements::new())
+}
+
+/// The same in a study with placements of its own.
+///
+/// # Errors
+/// As [`job`].
+pub(crate) fn job_among(settings: &Settings, own: &OwnPlacements) -> Result<Job, StudyError> {
     if let Some((_, message)) = out_of_range(settings) {
         return Err(StudyError::new(message));
     }
@@ -59,8 +67,8 @@ pub fn job(settings: &Settings) -> Result<Job, StudyError> {
     let placement = settings.placement();
     let site = site(settings, protocol)?;
     let (mesh, control_plane) = (mesh(settings, protocol)?, control_plane(settings, protocol)?);
-    let Hosts { network, servers, address } = hosts(settings, &placement)?;
-    let link = link(settings, &placement)?;
+    let Hosts { network, servers, address } = hosts(settings, &placement, base(&placement, own).is_some())?;
+    let link = link(settings, &placement, own)?;
     let offloads = offloads(settings, network, link.as_ref())?;
     let servers = OwnServers {
         endpoint: match &settings.server_command {

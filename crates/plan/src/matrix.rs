@@ -12,7 +12,7 @@ use crate::check;
 use crate::error::StudyError;
 use crate::exclude::Selection;
 use crate::factor::{self, overlaid};
-use crate::job::job;
+use crate::job::job_among;
 use crate::locate::steps;
 use crate::own::with_requests;
 use crate::{sample_size, timeline};
@@ -105,7 +105,7 @@ fn cells(study: &Study, workload: Settings) -> Result<Vec<Cell>, StudyError> {
         }
         let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
         let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
-        let job = job(&settings)
+        let job = job_among(&settings, &study.placements)
             .and_then(|job| with_requests(job, &settings, &study.requests))
             .and_then(|job| timeline::with_timeline(job, study.timeline.as_ref()))
             .map_err(|error| {
