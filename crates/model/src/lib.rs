@@ -8,6 +8,7 @@ pub mod amount;
 pub mod claim;
 pub mod datagram;
 pub mod difference;
+pub mod emulation;
 pub mod environment;
 pub mod film;
 pub mod integrity;
