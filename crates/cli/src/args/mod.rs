@@ -30,7 +30,7 @@ pub use doctor::DoctorArgs;
 pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
 pub use fail_on::FailOn;
-pub use labs::{LabsArgs, LabsCommand};
+pub use labs::{LabsArgs, LabsCommand, MeasureArgs};
 pub use load::{ClientArg, LoadArgs, ReachArgs, Resolve, ResumptionArg, TlsArg};
 pub use logs::{LogArgs, LogFormat, LogsArgs};
 pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};

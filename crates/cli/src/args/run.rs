@@ -54,6 +54,9 @@ pub struct RunArgs {
     /// `[[host]]` (docs/labs.md#hosts)
     #[arg(long, value_name = "ROLE=DESTINATION,...|FILE")]
     pub hosts: Option<String>,
+    /// Add the placements of this file, such as `wirelab labs measure --as-placement` writes; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub placements: Vec<PathBuf>,
     /// Add an observer to those of the study (`wirelab labs` lists them); repeatable, also with commas. `film` replaces
     /// the compared metrics with the Speed Index, because a filmed trial measures nothing else
     #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]

@@ -61,6 +61,7 @@ fn prepared(args: &AbArgs, builds: &[Build; 2], metrics: &[&str], margin: Share)
         clients: None,
         lab: Some(lab.to_owned()),
         hosts: None,
+        placements: Vec::new(),
         observe: Vec::new(),
         keep: Vec::new(),
         metrics: None,

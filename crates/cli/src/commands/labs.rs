@@ -1,19 +1,17 @@
 //! `wirelab labs`: lists labs, links and observers, measures links, and cleans up clusters.
 
+mod measure;
+
 use std::fmt::Write;
 
 use serde_json::json;
 use wirelab_hosts::{Inventory, Left};
 use wirelab_kubernetes::clean::{self, Fate};
-use wirelab_lab::{Lab, Netns};
-use wirelab_model::journal::LinkCheck;
 use wirelab_model::link::{Link, PRESETS};
 
 use crate::args::{LabsArgs, LabsCommand};
-use crate::commands::studies;
 use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
-use crate::place::program;
 
 /// The properties of a link as a phrase.
 pub(super) fn described(link: &Link) -> String {
@@ -38,7 +36,7 @@ pub(super) fn described(link: &Link) -> String {
 pub fn labs(args: &LabsArgs) -> Result {
     match &args.command {
         None => list(args.json),
-        Some(LabsCommand::Measure { study, sets, times }) => measure(study.as_deref(), sets, *times, args.json),
+        Some(LabsCommand::Measure(measured)) => measure::measure(measured, args.json),
         Some(LabsCommand::Clean { dry_run, hosts: Some(hosts), .. }) => clean_hosts(hosts, *dry_run, args.json),
         Some(LabsCommand::Clean { dry_run, other_machines, .. }) => clean(*dry_run, *other_machines, args.json),
         Some(LabsCommand::Rbac) => print(&wirelab_kubernetes::rbac()),
@@ -96,53 +94,6 @@ fn clean_hosts(hosts: &str, dry_run: bool, as_json: bool) -> Result {
         return print("the hosts have no remains of wirelab\n");
     }
     print(&left.iter().map(|Left { host, folder }| format!("{host}:{folder}  {outcome}\n")).collect::<String>())
-}
-
-/// A study whose only factor of interest is the link: every link that has a name.
-fn every_link() -> String {
-    let names = PRESETS.map(|preset| format!("{:?}", preset.name)).join(", ");
-    format!(
-        "name = 'links'\ntitle = 'Links'\nquestion = 'Are the links in tolerance?'\nlab = 'netns'\n\
-         [factors]\nprotocol = ['udp']\nplacement = [{names}]\n[compare]\nfactor = 'protocol'\nbaseline = 'udp'\n"
-    )
-}
-
-fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> Result {
-    let study = match study {
-        Some(name) => studies::read(name)?.resolve(None, sets)?,
-        None => {
-            let study = wirelab_plan::parse(&every_link(), "the built-in links").map_err(Failure::input)?;
-            wirelab_plan::resolve(study, None, sets).map_err(Failure::input)?
-        }
-    };
-    let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
-    let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
-    let mut lab = Netns::start(&program()?).map_err(Failure::failed)?;
-    if jobs.is_empty() {
-        // The lab supports no cell without a link; it explains why.
-        plan.cells.iter().try_for_each(|cell| lab.check(&cell.job)).map_err(Failure::input)?;
-    }
-    let mut checks = Vec::new();
-    for block in 0..times {
-        let links = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block))).map_err(Failure::failed)?;
-        checks.push(LinkCheck { block, at: String::new(), links, paths: Vec::new() });
-    }
-    let records = || checks.iter().flat_map(|check| &check.links);
-    if as_json {
-        print_json(&records().collect::<Vec<_>>())?;
-    } else {
-        print(&wirelab_report::links(&checks))?;
-    }
-    let misses: Vec<_> = records().filter_map(|record| Some((&record.placement, record.miss.as_ref()?))).collect();
-    match misses.first() {
-        None => Ok(()),
-        Some((placement, miss)) => Err(Failure::failed(format!(
-            "{} of {} measurements of links are out of tolerance. The first one, `{placement}`: {miss}. Stop other work on this \
-             machine, or choose a lower rate",
-            misses.len(),
-            records().count()
-        ))),
-    }
 }
 
 fn list(as_json: bool) -> Result {

@@ -52,7 +52,8 @@ fn own_server(study: &mut Study, command: &str) -> Result {
 pub fn run(args: &RunArgs) -> Result {
     let sets: Vec<_> =
         args.sets.iter().cloned().chain(args.clients.map(|clients| format!("clients={clients}"))).collect();
-    let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &sets)?;
+    let source = studies::read(&args.study)?.with_placements(&args.placements)?;
+    let mut study = source.resolve(args.preset.as_deref(), &sets)?;
     if let Some(command) = &args.server {
         own_server(&mut study, command)?;
     }

@@ -1,8 +1,10 @@
 //! `wirelab studies`: lists, prints and checks studies.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+use serde::Deserialize;
 use serde_json::json;
 use wirelab_model::metric::Metric;
 use wirelab_model::plan::Plan;
@@ -112,6 +114,23 @@ impl Source {
     pub fn with(mut self, change: impl FnOnce(&mut Study)) -> Self {
         change(&mut self.study);
         self
+    }
+
+    /// Adds the placements of these files.
+    pub fn with_placements(mut self, files: &[PathBuf]) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Placements {
+            placements: IndexMap<String, Settings>,
+        }
+        for file in files {
+            let text = std::fs::read_to_string(file).map_err(|error| {
+                Failure::input(format!("--placements: cannot read the file {}: {error}", file.display()))
+            })?;
+            let read: Placements = wirelab_plan::read(&text, &file.display().to_string()).map_err(Failure::input)?;
+            self.study.placements.extend(read.placements);
+        }
+        Ok(self)
     }
 
     /// Checks names and bounds, and applies preset and settings.
