@@ -92,17 +92,18 @@ impl Asker {
     }
 
     /// Asks these questions at their times after now, and hands over each packet of the phase. Ends when all questions
-    /// have an answer and the least time has passed, or when the last answer is overdue.
+    /// have an answer and the least time has passed, or when the last answer is overdue by `patience`.
     pub(super) fn ask(
         &self,
         phase: u32,
         questions: &[Question],
         at: impl Fn(u32) -> Duration + Sync,
         least: Duration,
+        patience: Duration,
         mut hear: impl FnMut(Heard),
     ) -> Result<(), Missing> {
         let begin = Instant::now();
-        let end = begin + at(questions.len() as u32).max(least) + self.patience();
+        let end = begin + at(questions.len() as u32).max(least) + patience;
         // Questions that did not leave, so that no answer is waited for.
         let unsent = AtomicUsize::new(0);
         let mut answered = HashSet::new();

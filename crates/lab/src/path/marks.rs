@@ -28,6 +28,7 @@ pub(super) fn marks(asker: &Asker) -> Result<[Vec<Mark>; 2], Missing> {
         &questions,
         |number| EVERY * number,
         Duration::ZERO,
+        asker.patience(),
         |heard| {
             let number = heard.packet.number as usize / COPIES;
             if let (Kind::Echo, Some(arrived)) = (heard.packet.kind, arrived.get_mut(number)) {

@@ -92,6 +92,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_counted_in_a_phase_without_arrivals() {
+        let server = IpAddr::from([127, 0, 0, 1]);
+        let reflector = Reflector::bind(server).unwrap();
+        let order = Order { server, reflector: reflector.meeting().unwrap(), load: None };
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(|| reflector.serve(&is_over));
+            let report = ask::Asker::reach(&order).and_then(|asker| asker.report(7));
+            is_over.store(true, Ordering::Relaxed);
+            serving.join().unwrap().unwrap();
+            assert_eq!(report.map(|report| report.arrivals.distinct), Ok(0));
+        });
+    }
+
+    #[test]
     fn load_is_sent_at_most_at_the_allowed_rate_and_arrives() {
         let reading = on_this_machine([127, 0, 0, 1].into(), Some(BitRate(20_000_000)));
         for (_, direction) in reading.directions() {

@@ -71,6 +71,7 @@ fn arriving(asker: &Asker, direction: Direction, sizes: &[u32]) -> Result<Option
         &questions,
         |number| EVERY * number,
         Duration::ZERO,
+        asker.patience(),
         |heard| {
             let length = match direction {
                 Direction::Up => heard.packet.length as usize,

@@ -22,6 +22,9 @@ const PINGS: u32 = 20;
 const PING_AFTER: Duration = Duration::from_millis(150);
 const PING_EVERY: Duration = Duration::from_millis(20);
 
+/// Longest delay of a full queue that is waited for.
+const DRAINING: Duration = Duration::from_millis(1500);
+
 /// Measures the path to a reflector.
 ///
 /// # Errors
@@ -62,6 +65,7 @@ fn measured<T>(found: Result<T, Missing>) -> Measured<T> {
 fn loaded(asker: &Asker, direction: Direction, rate: BitRate, mtu: u32) -> Result<LoadedPath, Missing> {
     let load = Load { rate: rate.0 as f64, length: LOADED, size: mtu as usize - asker.socket.headers() };
     let phase = asker.new_phase();
+    let patience = asker.patience() + DRAINING;
     let pings = [Question::PLAIN; PINGS as usize];
     let at = |number| PING_AFTER + PING_EVERY * number;
     let (mut round_trips, mut arrived) = (Vec::new(), Stretch::default());
@@ -73,7 +77,7 @@ fn loaded(asker: &Asker, direction: Direction, rate: BitRate, mtu: u32) -> Resul
     let rates = match direction {
         Direction::Up => std::thread::scope(|scope| {
             let sender = scope.spawn(|| load.send(&asker.socket, asker.token, phase, || Ok(())));
-            asker.ask(phase, &pings, at, LOADED, hear)?;
+            asker.ask(phase, &pings, at, LOADED, patience, hear)?;
             let sent = sender.join().expect("the sender does not panic").map_err(failed)?;
             Ok::<_, Missing>([sent, asker.report(phase)?.arrived as f64])
         })?,
@@ -81,7 +85,7 @@ fn loaded(asker: &Asker, direction: Direction, rate: BitRate, mtu: u32) -> Resul
             let order = Packet { more: load.to_numbers(), ..Packet::question(asker.token, Kind::Flood, phase, 0) };
             // One of them arrives; the reflector obeys once.
             (0..3).try_for_each(|_| asker.tell(&order))?;
-            asker.ask(phase, &pings, at, LOADED + asker.patience(), hear)?;
+            asker.ask(phase, &pings, at, LOADED + asker.patience(), patience, hear)?;
             let sent = asker.report(phase)?.sent as f64;
             [sent, arrived.rate(asker.socket.overhead())]
         }

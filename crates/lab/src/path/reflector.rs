@@ -105,8 +105,13 @@ impl Reflector {
                 self.send(&Packet { more, ..answer }, length, asked.mark, buffer)?;
             }
             Kind::Echo => {}
+            // The load that it sends is not over.
+            Kind::Report if phase.sent == Some(0) => {}
             Kind::Report => {
-                let more = phase.report(self.socket.overhead()).to_numbers();
+                // Nothing of another phase arrived.
+                let nothing = Phase::default();
+                let counted: &Phase = if asked.phase == phase.number { phase } else { &nothing };
+                let more = counted.report(self.socket.overhead()).to_numbers();
                 self.send(&Packet { more, ..answer }, SIZE, 0, buffer)?;
             }
             Kind::Flood if phase.sent.is_none() => {

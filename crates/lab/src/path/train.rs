@@ -35,6 +35,7 @@ pub(super) fn train(asker: &Asker) -> Result<Train, Missing> {
         &questions,
         |number| EVERY * (number / GROUP),
         Duration::ZERO,
+        asker.patience(),
         |heard| {
             if heard.packet.kind != Kind::Echo {
                 return;
