@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use wirelab_model::journal::{LinkCheck, TrialRecord};
 use wirelab_model::metric::{Better, Value};
 use wirelab_model::outcome::Outcome;
+use wirelab_model::path::PathRecord;
 use wirelab_model::plan::Plan;
 use wirelab_model::reference::{CellReference, NotReferenced, References};
 
@@ -182,13 +183,21 @@ impl Source<'_> {
         Shares { reference, trials, client, server, network }
     }
 
-    /// A round trip of the cell's link, as a share of the response time.
+    /// A round trip of the cell's link or path, as a share of the response time.
     fn network(&self, cell: usize, links: &[LinkCheck], own: &BTreeMap<u32, f64>) -> Share {
-        let Some(link) = self.plan.cells.get(cell).and_then(|cell| cell.job.topology.link.as_ref()) else {
+        let Some(topology) = self.plan.cells.get(cell).map(|cell| &cell.job.topology) else {
             return Share::Missing(WhyNot::NoLink);
         };
-        let trips = links.iter().flat_map(|check| &check.links).filter(|measured| measured.link == *link);
-        let trips: Vec<f64> = trips.filter_map(|measured| Some(measured.reading.round_trip_ns? as f64)).collect();
+        let on_link =
+            links.iter().flat_map(|check| &check.links).filter(|measured| Some(measured.link) == topology.link);
+        let on_link = on_link.filter_map(|measured| Some(measured.reading.round_trip_ns? as f64));
+        let is_here = |path: &&PathRecord| path.placement.split(", ").any(|name| name == topology.placement);
+        let mut on_path = links.iter().flat_map(|check| &check.paths).filter(is_here).peekable();
+        if topology.link.is_none() && on_path.peek().is_none() {
+            return Share::Missing(WhyNot::NoLink);
+        }
+        let on_path = on_path.filter_map(|path| Some(path.reading.value()?.round_trip.median_ns as f64));
+        let trips: Vec<f64> = on_link.chain(on_path).collect();
         let own: Vec<f64> = own.values().copied().collect();
         match (quantile::median(&trips), quantile::median(&own)) {
             (Some(trip), Some(response)) if response > 0.0 => {
