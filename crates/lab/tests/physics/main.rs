@@ -5,6 +5,7 @@ mod discovery;
 mod guard;
 mod loopback;
 mod netns;
+mod path;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,6 +20,6 @@ fn main() -> ExitCode {
         Some("play-wirelab") => return guard::play_wirelab(Path::new(&std::env::args().nth(2).expect("a folder"))),
         _ => {}
     }
-    let files = [discovery::tests(), guard::tests(), loopback::tests(), netns::tests()];
+    let files = [discovery::tests(), guard::tests(), loopback::tests(), netns::tests(), path::tests()];
     wirelab_testkit::physics::main(files.into_iter().flatten())
 }

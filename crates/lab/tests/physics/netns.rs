@@ -26,7 +26,7 @@ pub fn tests() -> Vec<Test> {
 
 /// A network of this program; `None`, with a skip, if the kernel forbids it. Any other failure is a failure of the
 /// test.
-fn network() -> Option<Netns> {
+pub fn network() -> Option<Netns> {
     match Netns::start(&std::env::current_exe().unwrap()) {
         Ok(lab) => Some(lab),
         Err(error) if error.fault() == LabFault::Refused => {
