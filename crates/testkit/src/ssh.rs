@@ -162,6 +162,17 @@ impl SshHosts {
         }
     }
 
+    /// Changes the network of a host by these commands, which run there one after the other.
+    pub fn shape(&self, number: usize, commands: &[&str]) {
+        let process = self.hosts[number].process.as_ref().expect("the host is on");
+        let target = first_process(process).to_string();
+        for command in commands {
+            let words: Vec<_> = command.split(' ').collect();
+            let output = Command::new("nsenter").args(["-t", &target, "-n"]).args(&words).output().unwrap();
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+
     /// Cuts the host's network, or joins it again.
     pub fn set_link(&self, number: usize, is_up: bool) {
         ip(&format!("link set v{number} {}", if is_up { "up" } else { "down" }));

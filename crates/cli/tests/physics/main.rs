@@ -11,6 +11,7 @@ mod netns;
 mod overlay;
 mod packets;
 mod pages;
+mod paths;
 mod processors;
 mod sites;
 mod ssh;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         overlay::tests(),
         packets::tests(),
         pages::tests(),
+        paths::tests(),
         processors::tests(),
         sites::tests(),
         ssh::tests(),

@@ -42,24 +42,24 @@ min = 1
 max = 1
 "#;
 
-const PAIR: &str = "client=near,server=far";
+pub const PAIR: &str = "client=near,server=far";
 
-fn study(folder: &Path) {
+pub fn study(folder: &Path) {
     fs::write(folder.join("study.toml"), STUDY).unwrap();
 }
 
-fn command(hosts: &SshHosts, folder: &Path, args: &[&str]) -> Command {
+pub fn command(hosts: &SshHosts, folder: &Path, args: &[&str]) -> Command {
     let mut command = wirelab(folder, args);
     command.env("PATH", hosts.path());
     command
 }
 
-fn measure(hosts: &SshHosts, folder: &Path, args: &[&str]) -> Said {
+pub fn measure(hosts: &SshHosts, folder: &Path, args: &[&str]) -> Said {
     let args = [&["run", "study.toml", "--lab", "hosts", "--quiet"], args].concat();
     said(command(hosts, folder, &args).output().unwrap())
 }
 
-fn is_clean(hosts: &SshHosts, numbers: &[usize]) {
+pub fn is_clean(hosts: &SshHosts, numbers: &[usize]) {
     for number in numbers {
         eventually("an empty host", || hosts.remains(*number).is_empty());
     }
