@@ -52,10 +52,9 @@ fn a_run_reports_the_paths_between_its_hosts() {
     is_clean(&hosts, &[0, 1]);
 }
 
-/// The two hosts are joined by links with losses, an MTU and a rate of their own.
+/// The path from the second host has losses, a smaller MTU, and no ECN.
 fn a_measured_path_becomes_a_placement_that_netns_emulates() {
     let Some(hosts) = SshHosts::start(&["near", "far"]) else { return };
-    // Lost only on the way from the server, and marked anew; ssh has few packets that the limit of rate delays.
     hosts.shape(
         1,
         &[
