@@ -537,7 +537,9 @@ impl Warning {
     }
 }
 
-fn ordinal(part: u32) -> &'static str {
+/// The name of a fifth of the measured window, 0 for the first: `first` to `last`.
+#[must_use]
+pub fn ordinal(part: u32) -> &'static str {
     ["first", "second", "third", "fourth", "last"].get(part as usize).copied().unwrap_or("last")
 }
 

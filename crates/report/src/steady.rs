@@ -1,8 +1,9 @@
 //! The label of every percentile: whether the measured window shows one state.
 
 use wirelab_model::metric::Metric;
-use wirelab_model::plan::{Cell, Course};
+use wirelab_model::plan::Course;
 use wirelab_model::spec::Recording;
+use wirelab_model::warning::ordinal;
 use wirelab_stats::stationarity::Stationarity;
 
 use crate::Input;
@@ -64,7 +65,7 @@ pub(crate) fn sentence(input: &Input) -> Option<String> {
     ] {
         let found = with(label);
         if !found.is_empty() {
-            text += &format!("; {words} {}", named(cells, &found));
+            text += &format!("; {words} {}", named(input, &found));
         }
     }
     Some(text + ".")
@@ -86,9 +87,25 @@ fn label(input: &Input, cell: usize) -> Option<Label> {
     }
 }
 
-fn named(cells: &[Cell], numbers: &[usize]) -> String {
-    let names: Vec<_> = numbers.iter().take(NAMED).map(|cell| format!("`{}`", cells[*cell].label())).collect();
+/// The first cells by their labels, each with its change if it has one, and the number of the others.
+fn named(input: &Input, numbers: &[usize]) -> String {
+    let name = |cell: &usize| {
+        let label = input.manifest.plan.cells[*cell].label();
+        change(input, *cell).map_or_else(|| format!("`{label}`"), |change| format!("`{label}` ({change})"))
+    };
+    let names: Vec<_> = numbers.iter().take(NAMED).map(name).collect();
     let more = numbers.len() - names.len();
     let names = names.join(", ");
     if more == 0 { names } else { format!("{names} and {more} more") }
+}
+
+/// Where in the window, and by how much, the response times of a cell change.
+fn change(input: &Input, cell: usize) -> Option<String> {
+    match input.cell(cell)?.stationarity {
+        Stationarity::Changes { slowest, fastest, ratio } => {
+            let [slowest, fastest] = [slowest, fastest].map(|part| ordinal(part as u32));
+            Some(format!("the {slowest} fifth of the window takes {ratio:.2} times as long as the {fastest}"))
+        }
+        Stationarity::Stationary | Stationarity::TooShort => None,
+    }
 }

@@ -6,3 +6,4 @@ mod overhead;
 mod page;
 mod pipelines;
 mod reports;
+mod steady;
