@@ -2,6 +2,7 @@
 
 mod by_request;
 mod fixture;
+mod limits;
 mod overhead;
 mod page;
 mod pipelines;
