@@ -27,7 +27,11 @@ pub enum Event {
         configured: Configured,
     },
     /// Client: the check request succeeded and the warm-up is over; the client waits for `go`.
-    Warm,
+    Warm {
+        /// How the warm-up ended; present exactly if the spec has `until_steady`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_steady: Option<WarmedUp>,
+    },
     /// Client: the measured window is over, no request is in flight, no result is written yet; the client waits for
     /// `finish`.
     End {
@@ -71,6 +75,29 @@ pub enum Event {
         /// The field or value, and the reason.
         message: String,
     },
+}
+
+/// The end of a warm-up that lasts until response times are steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WarmedUp {
+    /// Time from its first request to the end of its last one, in nanoseconds.
+    pub took_ns: u64,
+    /// Number of its requests, failed ones included.
+    pub requests: u64,
+    /// Whether response times were steady at its end.
+    pub steadiness: Steadiness,
+}
+
+/// What the response times of a warm-up show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Steadiness {
+    /// They are steady.
+    Steady,
+    /// They were still changing after the longest time of the warm-up.
+    Changing,
+    /// After the longest time of the warm-up, requests were too few or too noisy to tell.
+    CannotTell,
 }
 
 /// Effective settings, by name: `congestion`, `stream_window`, `connection_window`, `udp_receive_buffer`, `gso`, `gro`,

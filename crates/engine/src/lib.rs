@@ -17,9 +17,9 @@
 //! | `null` | the null server, which answers at once, and the server's side of the machines |
 //! | `load` | requests of one thread by a schedule, with time-outs and records |
 //!
-//! Every client shares `schedule`, `arrivals`, `record`, `requests`, `expected`, `progress`, `intervals`, `servers`,
-//! `socket`, `tls`, `accounts`, `reading`, `payload`, `raw`, `grpc`, `refusal` and `file_limit`. So do the built-in
-//! endpoints.
+//! Every client shares `schedule`, `arrivals`, `record`, `requests`, `expected`, `progress`, `steady`, `intervals`,
+//! `servers`, `socket`, `tls`, `accounts`, `reading`, `payload`, `raw`, `grpc`, `refusal` and `file_limit`. So do the
+//! built-in endpoints.
 
 pub mod accounts;
 pub mod arrivals;
@@ -57,6 +57,7 @@ pub mod rounds;
 pub mod schedule;
 pub mod servers;
 pub mod socket;
+pub mod steady;
 #[cfg(feature = "load")]
 pub mod stream;
 #[cfg(all(test, feature = "load"))]
