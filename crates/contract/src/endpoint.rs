@@ -55,6 +55,9 @@ pub struct Role {
     /// Whether a client can send requests that the user wrote (`mix` in the spec).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_requests: bool,
+    /// Whether a client can end its warm-up as soon as response times are steady (`until_steady` in the spec).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_steady: bool,
 }
 
 /// `endpoint.toml`: how to start an endpoint.

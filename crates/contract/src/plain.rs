@@ -63,6 +63,7 @@ impl ClientSpec {
             extent: Extent::Requests(1),
             ramp: Vec::new(),
             warm_up: None,
+            until_steady: false,
             resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: FIVE_SECONDS, request_ns: FIVE_SECONDS },
             seed: 1,

@@ -145,6 +145,10 @@ pub struct ClientSpec {
     /// Length of the warm-up, which uses the same schedule and is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Extent>,
+    /// Whether the warm-up ends as soon as response times are steady; `warm_up` is then its longest time. The event
+    /// `warm` tells how it ended. Only clients whose description has `until_steady` support it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_steady: bool,
     /// TLS session resumption policy for new connections.
     #[serde(default)]
     pub resumption: Resumption,

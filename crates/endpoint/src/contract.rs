@@ -155,7 +155,7 @@ fn try_request(
     read_words(input, move |word, at| sender.send(Message::Word(word, at)).is_ok());
     control.word(Command::Go)?;
     control.open()?;
-    output.say(&Event::Warm)?;
+    output.say(&Event::Warm { until_steady: control.warmed_up() })?;
     let zero = control.word(Command::Go)?;
     let (window_ns, _) = control.measure(zero)?;
     output.say(&Event::End { window_ns })?;

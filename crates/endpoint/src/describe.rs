@@ -20,7 +20,7 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 #[must_use]
 pub fn describe() -> Description {
     let role = || role(&Protocol::ALL);
-    let client = Role { own_requests: true, ..role() };
+    let client = Role { own_requests: true, until_steady: true, ..role() };
     Description { server: Some(role()), client: Some(client), ..without_roles(NAME, &LIBRARIES) }
 }
 
@@ -39,6 +39,7 @@ pub(crate) fn role(protocols: &[Protocol]) -> Role {
         ],
         exposition: true,
         own_requests: false,
+        until_steady: false,
     }
 }
 

@@ -40,7 +40,7 @@ const SERVED: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Proto
 /// The description that `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
-    let client = Some(Role { own_requests: true, ..role(&PROTOCOLS) });
+    let client = Some(Role { own_requests: true, until_steady: true, ..role(&PROTOCOLS) });
     let features = vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Redirect, Feature::Heron];
     let server = Some(Role { features, ..role(&SERVED) });
     Description { server, client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls", "quinn-proto"]) }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::event::Configured;
+use wirelab_contract::event::{Configured, WarmedUp};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientSpec, Extent};
 use wirelab_engine::intervals::{IntervalReader, Intervals};
@@ -88,6 +88,8 @@ pub struct LoadResult {
     pub first_failure: Option<String>,
     /// Effective settings and negotiated parameters.
     pub configured: Configured,
+    /// The end of a warm-up that lasts until response times are steady; absent for another one.
+    pub warmed_up: Option<WarmedUp>,
 }
 
 /// Runs a client in this process: check request, connections, warm-up, measured window. Does not write `spec.results`.
@@ -157,6 +159,7 @@ pub fn run(
         sent_again: outcome.sent_again,
         first_failure: outcome.first_failure.map(|Failure { kind, message }| format!("{kind}: {message}")),
         configured: outcome.configured,
+        warmed_up: control.warmed_up(),
     })
 }
 

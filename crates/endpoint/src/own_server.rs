@@ -43,7 +43,13 @@ const END_LIMIT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 /// The description of a program of this name. It claims every HTTP version and raw transport: only the user knows.
 #[must_use]
 pub fn describe_own_server(name: &str) -> Description {
-    let role = Role { protocols: Protocol::ALL.to_vec(), features: Vec::new(), exposition: false, own_requests: false };
+    let role = Role {
+        protocols: Protocol::ALL.to_vec(),
+        features: Vec::new(),
+        exposition: false,
+        own_requests: false,
+        until_steady: false,
+    };
     Description {
         contract: CONTRACT_VERSION,
         name: name.to_owned(),

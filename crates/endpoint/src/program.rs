@@ -145,6 +145,7 @@ impl Program {
                 features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay, Feature::Heron],
                 exposition: true,
                 own_requests: false,
+                until_steady: false,
             })
         };
         Description {
@@ -154,7 +155,8 @@ impl Program {
             version: self.version.clone(),
             language: self.language.to_owned(),
             server: role(self.servers.iter().map(|(protocol, _)| *protocol).collect()),
-            client: role(self.clients.iter().map(|(protocol, _)| *protocol).collect()),
+            client: role(self.clients.iter().map(|(protocol, _)| *protocol).collect())
+                .map(|role| Role { until_steady: true, ..role }),
             sidecar: None,
             control_plane: None,
         }

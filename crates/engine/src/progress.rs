@@ -1,7 +1,7 @@
 //! Counters of a client's thread, which other threads read while it works.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use wirelab_contract::exposition::{self, BOUNDS, Times};
@@ -10,6 +10,7 @@ use wirelab_contract::spec::{ClientSpec, Extent, Schedule};
 use crate::accounts::Accounts;
 use crate::intervals::Intervals;
 use crate::schedule::Share;
+use crate::steady::Judge;
 
 /// Counters of one thread, which other threads may read at any time.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Progress {
     pub response: Option<Box<Spread>>,
     /// The requests by the interval of their end, if they are read while the load runs.
     pub intervals: Option<Intervals>,
+    /// Decides when the warm-up ends, for all threads, if it lasts until response times are steady.
+    pub judge: Option<Arc<Judge>>,
     /// Statistics of the connections, if the transport has them.
     pub accounts: OnceLock<Accounts>,
 }

@@ -1,10 +1,13 @@
 //! What the schedules of all loops share: shares of threads, seeds, limits and pauses.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Schedule};
+
+use crate::steady::Judge;
 
 /// One thread's share of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +63,14 @@ pub fn random(seed: u64, share: Share, phase: Phase, user: u32) -> ChaCha8Rng {
 }
 
 /// The limit of a thread's requests, by number or by time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Limit {
     /// Number of further requests.
     Requests(u64),
     /// No request from this time on.
     Until(Instant),
+    /// The same, or as soon as response times are steady.
+    UntilSteady(Instant, Arc<Judge>),
 }
 
 impl Limit {
@@ -78,6 +83,18 @@ impl Limit {
         }
     }
 
+    /// This thread's share of a warm-up that begins at `start`, and ends as soon as the judge, if any, allows it.
+    #[must_use]
+    pub fn of_warm_up(extent: Extent, share: Share, start: Instant, judge: Option<&Arc<Judge>>) -> Self {
+        match (Self::of(extent, share, start), judge) {
+            (Self::Until(end), Some(judge)) => {
+                judge.begin(start);
+                Self::UntilSteady(end, Arc::clone(judge))
+            }
+            (limit, _) => limit,
+        }
+    }
+
     /// Takes one request that starts at `at`. Returns false if none is left.
     pub fn take(&mut self, at: Instant) -> bool {
         match self {
@@ -87,6 +104,7 @@ impl Limit {
                 true
             }
             Self::Until(end) => at < *end,
+            Self::UntilSteady(end, judge) => at < *end && !judge.is_steady(),
         }
     }
 }

@@ -91,11 +91,11 @@ mod tests {
         lines.push(b"{\"event\":\"wa");
         assert_eq!(lines.next_event(), None);
         lines.push(b"rm\"}\n\n{\"event\":\"end\",\"window_ns\":7}\n{\"event\":\"warm\"}");
-        assert_eq!(lines.next_event(), Some(Ok(Event::Warm)));
+        assert_eq!(lines.next_event(), Some(Ok(Event::Warm { until_steady: None })));
         assert_eq!(lines.next_event(), Some(Ok(Event::End { window_ns: 7 })));
         assert_eq!(lines.next_event(), None, "the last line has no end yet");
         lines.end();
-        assert_eq!(lines.next_event(), Some(Ok(Event::Warm)));
+        assert_eq!(lines.next_event(), Some(Ok(Event::Warm { until_steady: None })));
         assert_eq!(lines.next_event(), None);
     }
 

@@ -23,6 +23,7 @@ fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate 
             features: Vec::new(),
             exposition: false,
             own_requests: false,
+            until_steady: false,
         })
     };
     let description = Description {

@@ -147,7 +147,13 @@ mod tests {
     use crate::fixture::{cell, plan};
 
     fn record(exposition: bool) -> EndpointRecord {
-        let role = endpoint::Role { protocols: Vec::new(), features: Vec::new(), exposition, own_requests: false };
+        let role = endpoint::Role {
+            protocols: Vec::new(),
+            features: Vec::new(),
+            exposition,
+            own_requests: false,
+            until_steady: false,
+        };
         let text = |text: &str| text.to_owned();
         EndpointRecord {
             endpoint: Endpoint {

@@ -251,7 +251,7 @@ pub fn run_client(
     };
     conversation.send(Command::Go)?;
     match accepted!(conversation.next("`warm`")) {
-        Event::Warm => {}
+        Event::Warm { .. } => {}
         other => return conversation.unexpected("`warm`", &other),
     }
     conversation.send(Command::Go)?;
@@ -271,7 +271,7 @@ pub fn warm_client<'a>(stage: &'a Stage, party: &Party, spec: &serde_json::Value
     let mut conversation = Conversation::start(stage, party, Role::Client, spec)?;
     for (wanted, command) in [("`ready`", Some(Command::Go)), ("`warm`", None)] {
         match accepted!(conversation.next(wanted)) {
-            Event::Ready { .. } | Event::Warm => {}
+            Event::Ready { .. } | Event::Warm { .. } => {}
             other => return conversation.unexpected(wanted, &other),
         }
         if let Some(command) = command {

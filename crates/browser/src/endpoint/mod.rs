@@ -82,6 +82,7 @@ pub fn describe(browser: Browser) -> Result<Description, Undescribed> {
             features: vec![Feature::Pages],
             exposition: false,
             own_requests: false,
+            until_steady: false,
         }),
         sidecar: None,
         control_plane: None,
@@ -155,7 +156,7 @@ fn play(
     for _ in 0..order.warm_up {
         session.load(&order.page)?;
     }
-    output.say(&Event::Warm);
+    output.say(&Event::Warm { until_steady: None });
 
     let zero = words.wait(Command::Go)?;
     let mut reel = order.expected.film.as_deref().map(Reel::new);

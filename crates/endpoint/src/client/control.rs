@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::event::{Command, Configured};
+use wirelab_contract::event::{Command, Configured, WarmedUp};
 use wirelab_contract::exposition::{Exposed, Times};
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_contract::transport::TransportReport;
 use wirelab_engine::intervals::Intervals;
 use wirelab_engine::progress::Progress;
 use wirelab_engine::results::ThreadResults;
+use wirelab_engine::steady::Judge;
 
 use crate::client::record::Results;
 use crate::client::schedule::Share;
@@ -79,6 +80,8 @@ pub(crate) struct Control<'a> {
     watch: Option<Watch<'a>>,
     /// Whether to keep the results of a window that was cut short.
     keeps_partial: bool,
+    /// Decides when the warm-up ends, if it lasts until response times are steady.
+    judge: Option<Arc<Judge>>,
 }
 
 impl<'a> Control<'a> {
@@ -91,6 +94,7 @@ impl<'a> Control<'a> {
         let zero = Instant::now();
         let (orders, progress, configured) = Default::default();
         let keeps_partial = watch.is_some();
+        let judge = spec.until_steady.then(Arc::<Judge>::default);
         let every = watch.as_ref().and_then(|watch| watch.every);
         let mut control = Self {
             spec: Arc::clone(&spec),
@@ -103,11 +107,13 @@ impl<'a> Control<'a> {
             zero,
             watch,
             keeps_partial,
+            judge,
         };
         for share in Share::all(&spec) {
             let response = spec.exposition.as_ref().map(|_| Box::default());
             let intervals = every.map(Intervals::new);
-            let progress = Arc::new(Progress { response, intervals, ..Progress::default() });
+            let judge = control.judge.clone();
+            let progress = Arc::new(Progress { response, intervals, judge, ..Progress::default() });
             control.progress.push(Arc::clone(&progress));
             let (numbers, reports) = (Arc::clone(&control.numbers), control.sender.clone());
             let orders = threads::start(Job { spec: Arc::clone(&spec), driver, share, numbers, progress, reports })
@@ -188,6 +194,12 @@ impl<'a> Control<'a> {
         }
         self.order(Order::Open);
         self.all_done(self.orders.len())
+    }
+
+    /// The end of a warm-up that lasts until response times are steady, after [`open`](Self::open); `None` for another
+    /// one.
+    pub fn warmed_up(&self) -> Option<WarmedUp> {
+        self.judge.as_ref().map(|judge| judge.outcome())
     }
 
     /// Runs the measured window, which began at `zero`. Returns its length up to the end of the last request in

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use wirelab_contract::event::Configured;
-use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Resumption, Schedule};
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Resumption, Schedule};
 use wirelab_engine::progress::Progress;
 use wirelab_engine::results::ThreadResults;
 
@@ -65,7 +65,9 @@ impl<T: Transport> Engine<T> {
         self.prime().await?;
         self.pool = Rc::new(Pool::open(&self.state, self.spec.connections, self.share).await?);
         if let Some(extent) = self.spec.warm_up {
-            self.send::<K>(Phase::WarmUp, extent, K::now()).await;
+            let start = K::now();
+            let limit = Limit::of_warm_up(extent, self.share, start, self.state.judge());
+            self.send::<K>(Phase::WarmUp, limit, start).await;
         }
         // Read now, while no request is in flight: reading must not be part of the window.
         if let Some(accounts) = self.state.transport.accounts() {
@@ -77,7 +79,8 @@ impl<T: Transport> Engine<T> {
     /// Runs the measured window from `zero` on. Returns the end of its last request, if any.
     pub async fn measure<K: Clock>(&self, zero: Instant) -> Option<Instant> {
         self.state.begin_measuring();
-        self.send::<K>(Phase::Measured, self.spec.extent, zero).await;
+        let limit = Limit::of(self.spec.extent, self.share, zero);
+        self.send::<K>(Phase::Measured, limit, zero).await;
         self.state.end_measuring()
     }
 
@@ -95,8 +98,7 @@ impl<T: Transport> Engine<T> {
         ThreadResults { recorder, first_failure, sent_again, configured: self.configured(), transport }
     }
 
-    async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {
-        let limit = Limit::of(extent, self.share, start);
+    async fn send<K: Clock>(&self, phase: Phase, limit: Limit, start: Instant) {
         let period = Period { phase, start, limit, share: self.share };
         lanes::send::<T, K>(&self.state, &self.pool, &self.spec, period).await;
     }

@@ -20,7 +20,7 @@ use crate::client::thread_state::{Clock, ThreadState};
 use crate::client::transport::{Answer, Connection, Failure, Sink, Transport};
 
 /// A period of requests: the warm-up or the measured window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Period {
     pub phase: Phase,
     pub start: Instant,
@@ -41,10 +41,10 @@ pub(crate) async fn send<T: Transport, K: Clock>(
     let mut tasks = JoinSet::new();
     match spec.schedule {
         Schedule::Closed { workers, pause } => {
-            let limit = Rc::new(Cell::new(period.limit));
+            let limit = Rc::new(RefCell::new(period.limit.clone()));
             for user in 0..period.share.part32(workers) {
                 let worker = Worker { state: Rc::clone(state), pool: Rc::clone(pool), limit: Rc::clone(&limit) };
-                tasks.spawn_local(worker.run::<K>(pause, spec.seed, user, period));
+                tasks.spawn_local(worker.run::<K>(pause, spec.seed, user, period.clone()));
             }
         }
         Schedule::Open { .. } => {
@@ -66,7 +66,7 @@ pub(crate) async fn send<T: Transport, K: Clock>(
 struct Worker<T: Transport> {
     state: Rc<ThreadState<T>>,
     pool: Rc<Pool<T::Connection>>,
-    limit: Rc<Cell<Limit>>,
+    limit: Rc<RefCell<Limit>>,
 }
 
 impl<T: Transport> Worker<T> {
@@ -77,10 +77,8 @@ impl<T: Transport> Worker<T> {
         loop {
             clock.until(intended).await;
             let mut lane = self.pool.take(&self.state).await;
-            let mut limit = self.limit.get();
             // The actual start counts, because no request may start after the end.
-            let goes_on = limit.take(self.state.now().max(intended));
-            self.limit.set(limit);
+            let goes_on = self.limit.borrow_mut().take(self.state.now().max(intended));
             if !goes_on {
                 self.pool.put(lane);
                 return;

@@ -10,6 +10,7 @@ use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_engine::progress::{Progress, Timeouts, expected_requests};
 use wirelab_engine::requests::Requests;
+use wirelab_engine::steady::Judge;
 
 use crate::client::record::{Record, Recorder};
 use crate::client::schedule::Share;
@@ -104,6 +105,11 @@ impl<T: Transport> ThreadState<T> {
         }
     }
 
+    /// Decides when the warm-up ends, if it lasts until response times are steady.
+    pub fn judge(&self) -> Option<&Arc<Judge>> {
+        self.progress.judge.as_ref()
+    }
+
     /// Starts the recording of requests that end.
     pub fn begin_measuring(&self) {
         self.measuring.set(true);
@@ -145,6 +151,9 @@ impl<T: Transport> ThreadState<T> {
     /// Records a request that ended.
     pub fn keep(&self, mut record: Record, failure: Option<&Failure>) {
         if !self.measuring.get() {
+            if let Some(judge) = &self.progress.judge {
+                judge.add(&record, failure.is_some());
+            }
             return;
         }
         if let Some(failure) = failure {

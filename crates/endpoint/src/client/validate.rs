@@ -57,6 +57,9 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     if !spec.ramp.is_empty() {
         ramp(spec)?;
     }
+    if spec.until_steady && !matches!(spec.warm_up, Some(Extent::DurationNs(_))) {
+        return refuse("`until_steady` is set, and `warm_up` is not the longest time of the warm-up".to_owned());
+    }
     if matches!(spec.extent, Extent::Requests(0) | Extent::DurationNs(0)) {
         return refuse("an extent of zero".to_owned());
     }

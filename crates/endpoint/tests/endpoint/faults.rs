@@ -325,7 +325,7 @@ fn a_server_stops_at_the_end_of_its_input_with_connections_open_and_a_stopped_cl
     let mut client = Endpoint::client(&spec);
     client.event();
     client.say("go");
-    assert_eq!(client.event(), Event::Warm);
+    assert_eq!(client.event(), Event::Warm { until_steady: None });
     client.say("go");
     client.say("stop");
     assert!(matches!(client.event(), Event::Error { kind: ErrorKind::Other, .. }));

@@ -79,7 +79,7 @@ fn a_server_reports_connections_that_are_still_open_when_it_stops() {
         let mut client = Endpoint::client(&place.client_spec(protocol, port));
         assert!(matches!(client.event(), Event::Ready { .. }));
         client.say("go");
-        assert_eq!(client.event(), Event::Warm);
+        assert_eq!(client.event(), Event::Warm { until_steady: None });
         // After answered requests the server knows that the handshake is complete.
         client.say("go");
         assert!(matches!(client.event(), Event::End { .. }));

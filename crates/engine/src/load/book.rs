@@ -10,6 +10,7 @@ use crate::progress::{Progress, expected_requests};
 use crate::record::{Record, Recorder};
 use crate::refusal::Failure;
 use crate::schedule::Share;
+use crate::steady::Judge;
 
 /// The records of a thread.
 #[derive(Debug)]
@@ -34,6 +35,11 @@ impl Book {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Decides when the warm-up ends, if it lasts until response times are steady.
+    pub fn judge(&self) -> Option<&Arc<Judge>> {
+        self.progress.judge.as_ref()
+    }
+
     /// Starts the recording of requests that end.
     pub const fn begin(&mut self) {
         self.measuring = true;
@@ -48,6 +54,9 @@ impl Book {
     /// Records a request that ended.
     pub fn keep(&mut self, mut record: Record, failure: Option<Failure>) {
         if !self.measuring {
+            if let Some(judge) = &self.progress.judge {
+                judge.add(&record, failure.is_some());
+            }
             return;
         }
         if let Some(failure) = failure {

@@ -28,7 +28,7 @@ use crate::progress::{Progress, Timeouts};
 use crate::refusal::{Failure, Refusal};
 use crate::requests::{Pick, Requests};
 use crate::results::ThreadResults;
-use crate::schedule::{Phase, Share};
+use crate::schedule::{Limit, Phase, Share};
 
 use book::Book;
 use pace::{Pace, Pending};
@@ -205,7 +205,8 @@ impl<D: Dialer> Load<D> {
         }
         if let Some(extent) = self.spec.warm_up {
             let now = Instant::now();
-            self.pace = Pace::new(&self.spec, self.share, Phase::WarmUp, extent, now);
+            let limit = Limit::of_warm_up(extent, self.share, now, self.book.judge());
+            self.pace = Pace::new(&self.spec, self.share, Phase::WarmUp, limit, now);
             self.run(halt)?;
         }
         // Read now, while no request is in flight: reading must not be part of the window.
@@ -216,7 +217,8 @@ impl<D: Dialer> Load<D> {
     /// Runs the measured window from `zero` on. Returns the end of its last request, if any; `halt` cuts it short.
     pub fn measure(&mut self, zero: Instant, halt: Halt<'_>) -> Result<Option<Instant>, Failure> {
         self.book.begin();
-        self.pace = Pace::new(&self.spec, self.share, Phase::Measured, self.spec.extent, zero);
+        let limit = Limit::of(self.spec.extent, self.share, zero);
+        self.pace = Pace::new(&self.spec, self.share, Phase::Measured, limit, zero);
         let result = self.run(halt);
         let last = self.book.end();
         match result {

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
-use wirelab_contract::spec::{ClientSpec, Extent, Pause, Schedule};
+use wirelab_contract::spec::{ClientSpec, Pause, Schedule};
 
 use crate::arrivals::ArrivalTimes;
 use crate::schedule::{Limit, Phase, Share, pause, random};
@@ -65,8 +65,7 @@ impl Pace {
     }
 
     /// A thread's requests of a period that begins at `start`.
-    pub fn new(spec: &ClientSpec, share: Share, phase: Phase, extent: Extent, start: Instant) -> Self {
-        let mut limit = Limit::of(extent, share, start);
+    pub fn new(spec: &ClientSpec, share: Share, phase: Phase, mut limit: Limit, start: Instant) -> Self {
         let mut pending = VecDeque::new();
         let kind = match spec.schedule {
             Schedule::Closed { workers, pause } => {

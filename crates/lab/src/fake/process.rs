@@ -167,7 +167,7 @@ impl Process for FakeProcess {
             (State::Running, Command::Go) => {
                 self.go_count += 1;
                 if self.go_count == 1 {
-                    self.emit(Moment::Check, Event::Warm);
+                    self.emit(Moment::Check, Event::Warm { until_steady: None });
                 } else {
                     let window_ns = self.run.as_ref().map_or(0, |(_, run)| run.window_ns);
                     self.emit(Moment::Window, Event::End { window_ns });

@@ -65,7 +65,7 @@ fn play(lab: &mut Fake, job: &Job, trial: &Trial) -> (String, u64) {
     assert!(matches!(client.next_event(now), Ok(Event::Ready { port: None, .. })));
     assert_eq!(client.next_event(now), Err(EventError::Deadline), "it waits for `go`");
     client.send(Command::Go).unwrap();
-    assert_eq!(client.next_event(now), Ok(Event::Warm));
+    assert_eq!(client.next_event(now), Ok(Event::Warm { until_steady: None }));
     client.send(Command::Go).unwrap();
     let Ok(Event::End { window_ns }) = client.next_event(now) else { panic!("no end") };
     client.send(Command::Finish).unwrap();

@@ -100,7 +100,7 @@ fn nonsense_is_shown_and_what_follows_is_still_read() {
     let mut process = Scene::new().start(r#"echo 'Listening on port 80'; echo '{"event":"warm"}'"#);
     let Err(EventError::Nonsense(text)) = process.next_event(soon()) else { panic!("nonsense passed for an event") };
     assert!(text.starts_with("`Listening on port 80`"), "{text}");
-    assert_eq!(process.next_event(soon()), Ok(Event::Warm));
+    assert_eq!(process.next_event(soon()), Ok(Event::Warm { until_steady: None }));
 }
 
 #[test]
@@ -146,13 +146,13 @@ fn descendants_do_not_outlive_the_end_or_the_drop_of_a_process() {
     let script = r#"sleep 1000 & echo $! > child; sh -c 'sleep 1000 & echo $! > grandchild'; echo '{"event":"warm"}'"#;
     let pids = || ["child", "grandchild"].map(|name| std::fs::read_to_string(scene.folder.path().join(name)).unwrap());
     let mut ended = scene.start(script);
-    assert_eq!(ended.next_event(soon()), Ok(Event::Warm));
+    assert_eq!(ended.next_event(soon()), Ok(Event::Warm { until_steady: None }));
     // Its children hold its standard output and error open; the end must be noticed nevertheless.
     assert_eq!(ended.end(soon()).status, ExitStatus::Code(0));
     assert!(pids().iter().all(|pid| disappears(pid)));
 
     let mut dropped = scene.start(&format!("{script}; read word"));
-    assert_eq!(dropped.next_event(soon()), Ok(Event::Warm));
+    assert_eq!(dropped.next_event(soon()), Ok(Event::Warm { until_steady: None }));
     let leader = dropped.pid().unwrap().to_string();
     drop(dropped);
     assert!(disappears(&leader) && pids().iter().all(|pid| disappears(pid)));

@@ -39,6 +39,7 @@ fn imagined(endpoint: &Endpoint) -> Description {
             features: Vec::new(),
             exposition: false,
             own_requests: false,
+            until_steady: false,
         })
     };
     Description {

@@ -174,7 +174,7 @@ impl Endpoint {
         assert!(matches!(self.event(), Event::Ready { port: None, .. }));
         self.say("go");
         let warm = self.event();
-        assert_eq!(warm, Event::Warm);
+        assert_eq!(warm, Event::Warm { until_steady: None });
         self.say("go");
         let window = match self.event() {
             Event::End { window_ns } => window_ns,
