@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Configured;
+use crate::event::{Configured, WarmedUp};
 use crate::link::{Link, Reading};
 use crate::metric::Values;
 use crate::outcome::Outcome;
@@ -129,6 +129,17 @@ pub struct Portion {
     pub response_median_ns: Option<u64>,
 }
 
+/// Response times by the age of connections that were opened within the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lives {
+    /// Number of these connections with requests besides the opening one.
+    pub connections: u32,
+    /// Median response time, in nanoseconds, of the requests in each fifth of the lives, by number of requests; empty
+    /// if a fifth has too few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<u64>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
     #[serde(flatten)]
@@ -165,6 +176,13 @@ pub struct TrialRecord {
     /// has too few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<u64>,
+    /// The lives of persistent connections that were opened within the window; absent without samples of persistent
+    /// connections, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lives: Option<Lives>,
+    /// The end of a warm-up that lasts until response times are steady; absent for another one, and before its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmed_up: Option<WarmedUp>,
     /// Processors that its processes could use, read after the measured window; absent in records before 2026-11-23, in
     /// trials that did not reach that moment, and in the lab `fake`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,6 +210,8 @@ impl TrialRecord {
             timeline: None,
             clients: Vec::new(),
             profile: Vec::new(),
+            lives: None,
+            warmed_up: None,
             processors: None,
             warnings: Vec::new(),
         }

@@ -38,6 +38,11 @@ pub enum Reason {
         /// Name of its endpoint.
         endpoint: String,
     },
+    /// The client cannot end its warm-up when response times are steady.
+    UntilSteady {
+        /// Name of its endpoint.
+        endpoint: String,
+    },
     /// The lab could not do its part.
     Lab(Box<LabFailure>),
     /// An endpoint ended.
@@ -212,6 +217,7 @@ impl Reason {
             | Self::NoPort { .. }
             | Self::ServersNotFound { .. }
             | Self::OwnRequests { .. }
+            | Self::UntilSteady { .. }
             | Self::NotRun { .. }
             | Self::Violation(_)
             | Self::Load { .. }
@@ -251,6 +257,11 @@ impl fmt::Display for Reason {
                 f,
                 "the client `{endpoint}` cannot send requests of the user (`request`); set `client` to one that can, such as \
                  the built-in one"
+            ),
+            Self::UntilSteady { endpoint } => write!(
+                f,
+                "the client `{endpoint}` cannot warm up until response times are steady; set `warm_up` to a time, or `client` \
+                 to one that can, such as the built-in one"
             ),
             Self::LinkDeviated { miss } => write!(f, "the link deviated from its specification: {miss}"),
             Self::Exited { party, attempt, exit, last_words } => {

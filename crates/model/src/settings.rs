@@ -229,8 +229,11 @@ pub struct Settings {
     requests: u64 where range = 1..=1_000_000_000;
     /// Length of a trial's measured window. Either this or `requests`.
     duration: Span where range = Span::from_millis(1)..=DAY;
-    /// The warm-up before the measured window, on the same schedule, not recorded: a number of requests, or a time such
-    /// as `"300 ms"`. Choose a time where a system needs one to settle, because a fast cell sends many requests in it.
+    /// The warm-up before the measured window, on the same schedule, not recorded: a number of requests, a time such as
+    /// `"300 ms"`, or `"until steady"`. Choose a time where a system needs one to settle, because a fast cell sends
+    /// many requests in it. Until steady, the warm-up ends as soon as its response times are shown to be steady, after
+    /// 0.6 s at the earliest and 5 s at the latest; `"until steady within 10 s"` sets another limit. For single clients
+    /// that support it, such as the built-in ones.
     warm_up: WarmUp = (WarmUp::Requests(0));
     /// TLS session resumption policy for new connections: `none`, `resume` or `zero_rtt`.
     resumption: Resumption = (Resumption::None) where excludes = &[Part::Page], harmless = Resumption::None;

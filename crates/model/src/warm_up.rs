@@ -1,4 +1,4 @@
-//! The length of a warm-up, in requests or in time.
+//! The length of a warm-up: a number of requests, a time, or until response times are steady.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::spec::Extent;
 use crate::units::Span;
 
-/// A warm-up as a study writes it: `100` requests, or `"300 ms"`.
+/// A warm-up as a study writes it: `100` requests, `"300 ms"`, or `"until steady"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmUp {
     /// A number of requests; 0 for no warm-up.
     Requests(u64),
     /// A length of time, at least 1 ms.
     Lasting(Span),
+    /// Until response times are steady, at most for this time.
+    UntilSteady(Span),
 }
+
+/// The words of a warm-up until response times are steady.
+const UNTIL_STEADY: &str = "until steady";
+
+/// The words before its longest time.
+const WITHIN: &str = " within ";
 
 impl WarmUp {
     /// The largest number of requests.
@@ -25,21 +33,47 @@ impl WarmUp {
     /// The shortest and the longest time.
     pub const TIMES: [Span; 2] = [Span::from_millis(1), Span::from_secs(86_400)];
 
-    /// The warm-up of a client's spec; `None` for no warm-up.
+    /// The default of the longest time of a warm-up until response times are steady.
+    pub const LONGEST: Span = Span::from_secs(5);
+
+    /// The range of that time.
+    pub const LONGEST_TIMES: [Span; 2] = [Span::from_secs(1), Span::from_secs(3600)];
+
+    /// The warm-up of a client's spec, or its longest time; `None` for no warm-up.
     #[must_use]
     pub const fn extent(self) -> Option<Extent> {
         match self {
             Self::Requests(0) => None,
             Self::Requests(requests) => Some(Extent::Requests(requests)),
-            Self::Lasting(time) => Some(Extent::DurationNs(time.nanos())),
+            Self::Lasting(time) | Self::UntilSteady(time) => Some(Extent::DurationNs(time.nanos())),
         }
+    }
+
+    /// Whether it ends as soon as response times are steady.
+    #[must_use]
+    pub const fn is_until_steady(self) -> bool {
+        matches!(self, Self::UntilSteady(_))
+    }
+
+    /// Reads every kind but numbers.
+    fn of_words(text: &str) -> Option<Self> {
+        let within = |time: &Span, [shortest, longest]: [Span; 2]| (shortest..=longest).contains(time);
+        let Some(longest) = text.strip_prefix(UNTIL_STEADY) else {
+            return text.parse().ok().filter(|time| within(time, Self::TIMES)).map(Self::Lasting);
+        };
+        if longest.is_empty() {
+            return Some(Self::UntilSteady(Self::LONGEST));
+        }
+        let longest = longest.strip_prefix(WITHIN)?.parse().ok().filter(|time| within(time, Self::LONGEST_TIMES));
+        longest.map(Self::UntilSteady)
     }
 }
 
 /// A text that is no warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is neither a number of requests, at most {max}, nor a time from {shortest} to {longest} such as `300 ms`",
-    max = WarmUp::MOST_REQUESTS, shortest = WarmUp::TIMES[0], longest = WarmUp::TIMES[1])]
+#[error("`{0}` is neither a number of requests, at most {max}, nor a time from {shortest} to {longest} such as `300 ms`, \
+    nor `until steady` or `until steady within TIME`, from {least} to {most}",
+    least = WarmUp::LONGEST_TIMES[0], most = WarmUp::LONGEST_TIMES[1], max = WarmUp::MOST_REQUESTS, shortest = WarmUp::TIMES[0], longest = WarmUp::TIMES[1])]
 pub struct WarmUpError(String);
 
 impl FromStr for WarmUp {
@@ -47,9 +81,7 @@ impl FromStr for WarmUp {
 
     fn from_str(text: &str) -> Result<Self, WarmUpError> {
         let requests = text.parse().ok().filter(|requests| *requests <= Self::MOST_REQUESTS);
-        let is_valid = |time: &Span| (Self::TIMES[0]..=Self::TIMES[1]).contains(time);
-        let time = || text.parse().ok().filter(is_valid).map(Self::Lasting);
-        requests.map(Self::Requests).or_else(time).ok_or_else(|| WarmUpError(text.to_owned()))
+        requests.map(Self::Requests).or_else(|| Self::of_words(text)).ok_or_else(|| WarmUpError(text.to_owned()))
     }
 }
 
@@ -58,6 +90,8 @@ impl fmt::Display for WarmUp {
         match self {
             Self::Requests(requests) => requests.fmt(f),
             Self::Lasting(time) => time.fmt(f),
+            Self::UntilSteady(Self::LONGEST) => f.write_str(UNTIL_STEADY),
+            Self::UntilSteady(longest) => write!(f, "{UNTIL_STEADY}{WITHIN}{longest}"),
         }
     }
 }
@@ -67,6 +101,7 @@ impl Serialize for WarmUp {
         match self {
             Self::Requests(requests) => serializer.serialize_u64(*requests),
             Self::Lasting(time) => time.serialize(serializer),
+            Self::UntilSteady(_) => serializer.collect_str(self),
         }
     }
 }
@@ -82,7 +117,8 @@ impl<'de> Deserialize<'de> for WarmUp {
                 let most = WarmUp::MOST_REQUESTS;
                 write!(
                     f,
-                    "a number of requests from 0 to {most}, or a time from {shortest} to {longest} such as `300 ms`"
+                    "a number of requests from 0 to {most}, or a time from {shortest} to {longest} such as `300 ms`, or \
+                     `until steady`"
                 )
             }
 
@@ -101,11 +137,7 @@ impl<'de> Deserialize<'de> for WarmUp {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<WarmUp, E> {
-                let [shortest, longest] = WarmUp::TIMES;
-                match text.parse::<Span>() {
-                    Ok(time) if (shortest..=longest).contains(&time) => Ok(WarmUp::Lasting(time)),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
+                WarmUp::of_words(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -121,7 +153,7 @@ impl JsonSchema for WarmUp {
         schemars::json_schema!({
             "oneOf": [
                 { "type": "integer", "minimum": 0, "maximum": Self::MOST_REQUESTS },
-                { "type": "string", "examples": ["300 ms"] },
+                { "type": "string", "examples": ["300 ms", "until steady", "until steady within 10 s"] },
             ]
         })
     }
@@ -139,6 +171,8 @@ mod tests {
             (json!(0), None),
             (json!(20), Some(Extent::Requests(20))),
             (json!("300 ms"), Some(Extent::DurationNs(300_000_000))),
+            (json!("until steady"), Some(Extent::DurationNs(5_000_000_000))),
+            (json!("until steady within 10 s"), Some(Extent::DurationNs(10_000_000_000))),
         ] {
             let warm_up: WarmUp = serde_json::from_value(written.clone()).unwrap();
             assert_eq!((warm_up.extent(), serde_json::to_value(warm_up).unwrap()), (extent, written));
@@ -149,7 +183,8 @@ mod tests {
     fn a_command_line_has_either_kind() {
         assert_eq!("20".parse(), Ok(WarmUp::Requests(20)));
         assert_eq!("300ms".parse(), Ok(WarmUp::Lasting(Span::from_millis(300))));
-        for wrong in ["", "-1", "1000000001", "0 ms", "soon"] {
+        assert_eq!("until steady within 2s".parse(), Ok(WarmUp::UntilSteady(Span::from_secs(2))));
+        for wrong in ["", "-1", "1000000001", "0 ms", "soon", "until steady within 1 ms", "until steady, 2 s"] {
             let why = wrong.parse::<WarmUp>().unwrap_err().to_string();
             assert!(why.contains("neither a number of requests"), "{wrong}: {why}");
         }
@@ -157,9 +192,16 @@ mod tests {
 
     #[test]
     fn other_values_are_refused_with_what_is_expected() {
-        for wrong in
-            [json!(-1), json!(1_000_000_001), json!("20"), json!("0 ms"), json!("2000 h"), json!(true), Value::Null]
-        {
+        for wrong in [
+            json!(-1),
+            json!(1_000_000_001),
+            json!("20"),
+            json!("0 ms"),
+            json!("2000 h"),
+            json!("until 2 s"),
+            json!(true),
+            Value::Null,
+        ] {
             let why = serde_json::from_value::<WarmUp>(wrong.clone()).unwrap_err().to_string();
             assert!(
                 why.contains("a number of requests from 0 to 1000000000, or a time from 1 ms to"),

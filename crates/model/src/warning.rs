@@ -72,6 +72,17 @@ pub enum Warning {
         /// Median response time in the slowest fifth divided by that in the fastest.
         ratio: f64,
     },
+    /// Warm-ups reached their longest time before response times were steady.
+    NotWarmedUp {
+        /// The cell's label.
+        cell: String,
+        /// Trials whose response times were still changing.
+        changing: u32,
+        /// Trials with too few or too noisy requests to tell.
+        cannot_tell: u32,
+        /// Number of trials.
+        of: u32,
+    },
     /// A closed loop spent a considerable part of its time in few requests, which percentiles hide.
     Stalls {
         /// The cell's label; absent: a load without cells.
@@ -317,6 +328,12 @@ impl Warning {
                 ordinal(*slowest),
                 ordinal(*fastest)
             ),
+            Self::NotWarmedUp { cell, changing, cannot_tell, of } => {
+                let known = [(*changing, "response times were still changing"), (*cannot_tell, "requests were too few or too noisy to tell")];
+                let parts = known.iter().filter(|(trials, _)| *trials > 0);
+                let parts: Vec<_> = parts.map(|(trials, what)| format!("in {trials} of {of} trials {what}")).collect();
+                format!("The warm-up of `{cell}` ended at its longest time without a steady state: {}.", parts.join(", and "))
+            }
             Self::Stalls { cell, share } => {
                 let requests =
                     cell.as_ref().map_or_else(|| "Requests".to_owned(), |cell| format!("In `{cell}` requests"));
@@ -465,6 +482,9 @@ impl Warning {
             }
             Self::NotStationary { .. } => {
                 "Raise `warm_up` until the change lies before the window, or lengthen `duration` until its share of the window is negligible."
+            }
+            Self::NotWarmedUp { .. } => {
+                "Raise its longest time (`warm_up = \"until steady within 20 s\"`), or make the machine quieter; the label of the percentiles says whether the window is stationary."
             }
             Self::Stalls { .. } => {
                 "Measure with an open loop (`rate`), whose percentiles count the requests that a stall delays; `response_max` shows the longest one."

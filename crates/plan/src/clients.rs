@@ -18,6 +18,11 @@ pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, StudyError> {
         ("site", matches!(job.target, Target::Site(_)), "wirelab sends requests to a remote site from one client only"),
         ("page", matches!(job.work, Work::Page(_)), "a browser loads whole pages"),
         ("mesh", job.sidecar().is_some(), "all clients would share one sidecar"),
+        (
+            "warm_up = \"until steady\"",
+            job.load.until_steady,
+            "a client whose response times are steady would wait idle for the others",
+        ),
     ];
     if let Some((key, _, why)) = undivided.into_iter().find(|(_, is_set, _)| *is_set) {
         return Err(StudyError::new(format!(
@@ -94,6 +99,7 @@ mod tests {
             ("clients = 2\nrate = '10/s'\narrivals = 'uniform'", "set it to `poisson`"),
             ("clients = 0", "`clients` is 0, but must be from 1 to 500"),
             ("clients = 2\nsite = 'https://example.org'", "beside `site`"),
+            ("clients = 2\nworkers = 2\nwarm_up = 'until steady'", "beside `warm_up = \"until steady\"`, but a client"),
         ] {
             let why = of(toml).unwrap_err().to_string();
             assert!(why.contains(words), "{toml}: {why}");

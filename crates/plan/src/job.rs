@@ -113,6 +113,7 @@ pub(crate) fn job_among(settings: &Settings, own: &OwnPlacements) -> Result<Job,
             schedule,
             extent,
             warm_up: settings.warm_up().extent(),
+            until_steady: settings.warm_up().is_until_steady(),
             // Without TLS there is no session to resume.
             resumption: if protocol.is_secure() { settings.resumption() } else { Resumption::None },
             timeouts: Timeouts {

@@ -118,6 +118,12 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
             job.load.clients
         )));
     }
+    if job.load.until_steady {
+        return Err(StudyError::new(
+            "with a timeline clients start within the window, and cannot warm up until response times are steady; set \
+             `warm_up` to a time",
+        ));
+    }
     let Target::Servers(servers) = &job.target else {
         return Err(StudyError::new(
             "a timeline needs servers that are started here; leave `site` or `[timeline]` out",

@@ -2,6 +2,7 @@
 //!
 //! No function here reads a file or a clock. The same run folder gives the same report on every machine.
 
+mod ages;
 mod between;
 mod by_request;
 mod charts;

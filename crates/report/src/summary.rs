@@ -5,6 +5,7 @@ use wirelab_stats::analysis::{Compared, Interval, Moment, Verdict};
 use wirelab_stats::anytime::BEFORE_END;
 
 use crate::Input;
+use crate::ages;
 use crate::layout::Layout;
 use crate::numbers::{change, percent_interval, share};
 use crate::processors;
@@ -176,6 +177,7 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
     sentences.extend(processors::sentence(input));
     sentences.extend(processors::both_sides(input));
     sentences.extend(steady::sentence(input));
+    sentences.extend(ages::sentence(input));
     sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()
 }
 

@@ -184,6 +184,7 @@ pub fn client(
         },
         ramp: Vec::new(),
         warm_up: load.warm_up,
+        until_steady: load.until_steady,
         resumption: load.resumption,
         timeouts: load.timeouts,
         seed: trial.seed,

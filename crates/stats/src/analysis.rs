@@ -6,6 +6,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::requirement::{Inconclusive, Statement};
 use wirelab_model::warning::Warning;
 
+use crate::ages::Ages;
 use crate::client_share::Shares;
 use crate::planted::Planted;
 use crate::stationarity::Stationarity;
@@ -89,6 +90,9 @@ pub struct CellAnalysis {
     /// Whether response times stay the same over the measured window.
     #[serde(default)]
     pub stationarity: Stationarity,
+    /// Whether response times change with the age of connections and of the server's process; absent for a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ages: Option<Ages>,
     /// The most frequent reason of a failed or unsupported trial.
     pub reason: Option<String>,
     /// Estimates by metric name, for every metric with at least one measured value.

@@ -20,6 +20,7 @@ pub fn cell(cell: usize, trials: &Trials<'_>, metrics: &[&Metric], bootstrap: &m
         unsupported: 0,
         failure_share: failure_share(trials, cell),
         stationarity: Stationarity::TooShort,
+        ages: None,
         reason: None,
         estimates: IndexMap::new(),
         not_measured: IndexMap::new(),

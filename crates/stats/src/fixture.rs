@@ -66,6 +66,8 @@ pub fn record(cell: usize, block: u32, values: &[(&str, f64)]) -> TrialRecord {
         timeline: None,
         clients: Vec::new(),
         profile: Vec::new(),
+        lives: None,
+        warmed_up: None,
         processors: None,
         warnings: Vec::new(),
     }

@@ -3,6 +3,7 @@
 //! `docs/statistics.md`.
 
 mod additive;
+pub mod ages;
 pub mod analysis;
 pub mod anytime;
 pub mod between;
@@ -87,6 +88,8 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
     for (cell, found) in cells.iter_mut().zip(stationarity::of_cells(&profiles, study.compare.margin.0)) {
         cell.stationarity = found;
     }
+    let ages = ages::of_cells(plan, &trials, &cells, study.compare.margin.0);
+    cells.iter_mut().zip(ages).for_each(|(cell, ages)| cell.ages = Some(ages));
     let comparisons = compare::compare(study, plan, &trials, moment, &mut bootstrap);
     let mut contests = contest::contests(study, plan, &trials, &mut bootstrap);
     let mut pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);

@@ -18,7 +18,7 @@ use crate::{quantile, ranks};
 pub const PARTS: usize = 5;
 
 /// The smallest number of requests for the median of a part.
-const MIN_REQUESTS: usize = 3;
+pub(crate) const MIN_REQUESTS: usize = 3;
 
 /// The median response time of successful requests by the fifth of the window in which they began, in nanoseconds.
 /// `None` if a fifth has fewer than three of them.

@@ -1,6 +1,7 @@
 //! The warnings of trials and analysis, merged over the trials of a cell.
 
 use indexmap::IndexMap;
+use wirelab_model::event::Steadiness;
 use wirelab_model::plan::{Cell, Job, Plan};
 use wirelab_model::spec::{Resumption, Schedule};
 use wirelab_model::study::Study;
@@ -49,6 +50,7 @@ pub fn warnings(
     all.extend(drift(plan, cells));
     all.extend(not_stationary(plan, cells));
     all.extend(own_client(plan));
+    all.extend(not_warmed_up(plan, trials));
     all.extend(stolen(cells));
     let of_trials = OfTrials::gather(plan, trials);
     for (number, cell) in cells.iter().enumerate() {
@@ -143,6 +145,18 @@ fn not_stationary(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
         Stationarity::Stationary | Stationarity::TooShort => None,
     };
     cells.iter().enumerate().filter_map(of_cell).collect()
+}
+
+/// Cells whose warm-ups reached their longest time before response times were steady.
+fn not_warmed_up(plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
+    let of_cell = |(number, cell): (usize, &Cell)| {
+        let ends: Vec<_> = trials.ok(number).filter_map(|record| Some(record.warmed_up?.steadiness)).collect();
+        let count = |wanted| ends.iter().filter(|end| **end == wanted).count() as u32;
+        let [changing, cannot_tell] = [Steadiness::Changing, Steadiness::CannotTell].map(count);
+        let of = ends.len() as u32;
+        (changing + cannot_tell > 0).then(|| Warning::NotWarmedUp { cell: cell.label(), changing, cannot_tell, of })
+    };
+    plan.cells.iter().enumerate().filter_map(of_cell).collect()
 }
 
 /// Processor time that the hypervisor took.

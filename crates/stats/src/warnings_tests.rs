@@ -1,4 +1,5 @@
 use serde_json::json;
+use wirelab_model::event::WarmedUp;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
@@ -159,5 +160,21 @@ fn missed_resumption_gives_a_warning_if_it_is_configured() {
     assert_eq!(
         crate::analyse(&study(&json!({})), &plan, &all, &[], Moment::Ended).warnings,
         [Warning::ResumptionMissed { cell: BLUE.to_owned(), wanted, share: 0.75 }]
+    );
+}
+
+#[test]
+fn warm_ups_that_reached_their_limit_are_counted_by_what_they_show() {
+    let ends = [Steadiness::Steady, Steadiness::Changing, Steadiness::CannotTell, Steadiness::CannotTell];
+    let warnings = warned(|record| {
+        let steadiness = ends[record.trial.block as usize % ends.len()];
+        record.warmed_up = Some(WarmedUp { took_ns: 5_000_000_000, requests: 9, steadiness });
+    });
+    let cell = BLUE.to_owned();
+    assert_eq!(warnings, [Warning::NotWarmedUp { cell, changing: 3, cannot_tell: 6, of: 12 }]);
+    assert_eq!(
+        warnings[0].meaning(),
+        "The warm-up of `colour=blue size=small` ended at its longest time without a steady state: in 3 of 12 trials \
+         response times were still changing, and in 6 of 12 trials requests were too few or too noisy to tell."
     );
 }

@@ -79,8 +79,9 @@ pub struct LoadArgs {
     /// Duration of the load, for example 10s; default: 10 s
     #[arg(long, short)]
     pub duration: Option<Span>,
-    /// The warm-up, which is not measured: a number of requests, or a time such as 300ms
-    #[arg(long, value_name = "REQUESTS|TIME", default_value_t = WarmUp::Requests(0))]
+    /// The warm-up, which is not measured: a number of requests, a time such as 300ms, or "until steady". The last one
+    /// ends when response times are steady, after 5 s at the latest ("until steady within 10 s" sets this limit)
+    #[arg(long, value_name = "REQUESTS|TIME|WORDS", default_value_t = WarmUp::Requests(0))]
     pub warm_up: WarmUp,
     /// Send requests at this rate without waiting for responses (open loop), for example 500/s
     #[arg(long, short)]

@@ -21,6 +21,7 @@ use serde_json::json;
 use wirelab_endpoint::Refusal;
 use wirelab_endpoint::load::{Client, LoadResult, Results};
 use wirelab_endpoint::look::look;
+use wirelab_model::event::{Steadiness, WarmedUp};
 use wirelab_model::metric::{Metric, Quantity, Unit, Value, Values};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::ramp::Ramp;
@@ -105,7 +106,8 @@ pub fn load(args: &LoadArgs) -> Result {
         fs::write(path, hdr::text(&result.results)?).map_err(|error| unwritable(path, &error))?;
     }
     let values = values_of(&result)?;
-    let warnings = warnings(args.ramp.as_ref(), &spec.schedule, &values);
+    let mut warnings = warnings(args.ramp.as_ref(), &spec.schedule, &values);
+    warnings.extend(result.warmed_up.and_then(not_warmed_up));
     let by_request = ByRequest::of(&requests, &result);
     let by_interval = args.ramp.as_ref().map(|ramp| ByInterval::of(ramp, args.every, &result, &args.fail_on));
     if args.show.json {
@@ -292,6 +294,7 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
         (None, None) => Extent::DurationNs(args.duration.unwrap_or(DEFAULT_DURATION).nanos()),
     };
     spec.warm_up = args.warm_up.extent();
+    spec.until_steady = args.warm_up.is_until_steady();
     spec.resumption = match args.resumption {
         ResumptionArg::None => Resumption::None,
         ResumptionArg::Resume => Resumption::Resume,
@@ -325,6 +328,17 @@ fn warnings(ramp: Option<&Ramp>, schedule: &Schedule, values: &Values) -> Vec<Ca
     stalls.into_iter().chain(mixed).collect()
 }
 
+/// The warning about a warm-up that reached its longest time.
+fn not_warmed_up(end: WarmedUp) -> Option<Caution> {
+    let what = match end.steadiness {
+        Steadiness::Steady => return None,
+        Steadiness::Changing => "were still changing",
+        Steadiness::CannotTell => "are not known to be steady, because requests were too few or too noisy",
+    };
+    let meaning = format!("The warm-up ended at its longest time, and response times {what}.");
+    Some(Caution { meaning, remedy: "Raise that time (`--warm-up \"until steady within 20 s\"`)." })
+}
+
 /// The result for programs.
 fn object(
     requests: &Requests,
@@ -348,6 +362,7 @@ fn object(
         "errors": result.errors,
         "sent_again": result.sent_again,
         "first_failure": result.first_failure,
+        "warmed_up": result.warmed_up,
         "window_ns": result.window_ns,
         "stopped": result.stopped,
         "values": values,
@@ -406,6 +421,9 @@ fn text(
     if result.sent_again > 0 {
         let what = "after the server turned them away (GOAWAY, REFUSED_STREAM)";
         let _ = writeln!(text, "{:<22} {} {what}", "sent again", result.sent_again);
+    }
+    if let Some(WarmedUp { took_ns, requests, .. }) = &result.warmed_up {
+        let _ = writeln!(text, "{:<22} {requests} requests in {}", "warm-up", Span(*took_ns));
     }
     if let Some(failure) = &result.first_failure {
         let _ = writeln!(text, "{:<22} {failure}", "first failure");

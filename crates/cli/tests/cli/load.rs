@@ -91,6 +91,28 @@ fn a_warm_up_by_time_sends_requests_that_are_not_recorded() {
 }
 
 #[test]
+fn a_warm_up_until_steady_says_how_it_ended_with_either_client() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H1c));
+    let url = url(Protocol::H1c, server.port, "/bytes/1000");
+    let mut sent = 0;
+    for client in ["engine", "builtin"] {
+        let args = ["-n", "5", "--warm-up", "until steady within 1 s", "--client", client, "--json"];
+        let found = json(&load(&place, Protocol::H1c, &url, &args).with_status(0));
+        assert_eq!(found["requests"], 5);
+        let warmed_up = &found["warmed_up"];
+        let took_ns = warmed_up["took_ns"].as_u64().unwrap();
+        assert!(took_ns >= 500_000_000, "{client}: {warmed_up}");
+        // On a busy machine it may reach its limit, which is a warning.
+        let is_steady = warmed_up["steadiness"] == "steady";
+        let warned = found["warnings"].to_string().contains("The warm-up ended at its longest time");
+        assert_ne!(is_steady, warned, "{client}: {found}");
+        sent += 5 + 1 + warmed_up["requests"].as_u64().unwrap();
+    }
+    assert_eq!(server.stop(), sent, "the judge saw each request of the warm-ups");
+}
+
+#[test]
 fn an_open_loop_sends_the_arrivals_of_its_seed_whatever_the_server_does() {
     let place = Place::new();
     let server = Builtin::start(&place, serve(Protocol::H2c));

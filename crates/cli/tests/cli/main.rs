@@ -43,3 +43,4 @@ mod traced;
 mod turned_away;
 mod tutorial;
 mod unix_sockets;
+mod warm_up;

@@ -79,6 +79,8 @@ pub(super) struct FlatJob {
     schedule: Schedule,
     extent: Extent,
     warm_up: Option<Extent>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    until_steady: bool,
     resumption: Resumption,
     timeouts: Timeouts,
     #[serde(default = "ten_minutes", alias = "patience")]
@@ -177,6 +179,7 @@ impl From<Job> for FlatJob {
             schedule: job.load.schedule,
             extent: job.load.extent,
             warm_up: job.load.warm_up,
+            until_steady: job.load.until_steady,
             resumption: job.load.resumption,
             timeouts: job.load.timeouts,
             stall_timeout: job.load.stall_timeout,
@@ -220,6 +223,7 @@ impl TryFrom<FlatJob> for Job {
                 schedule: flat.schedule,
                 extent: flat.extent,
                 warm_up: flat.warm_up,
+                until_steady: flat.until_steady,
                 resumption: flat.resumption,
                 timeouts: flat.timeouts,
                 stall_timeout: flat.stall_timeout,

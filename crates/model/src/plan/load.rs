@@ -16,6 +16,8 @@ pub struct Load {
     pub extent: Extent,
     /// Length of the warm-up.
     pub warm_up: Option<Extent>,
+    /// Whether the warm-up ends as soon as response times are steady; its length is then the longest.
+    pub until_steady: bool,
     /// TLS session resumption policy for new connections.
     pub resumption: Resumption,
     /// Time-outs.
@@ -44,6 +46,7 @@ impl Load {
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(1),
             warm_up: None,
+            until_steady: false,
             resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
             stall_timeout: ten_minutes(),

@@ -278,6 +278,8 @@ fn record(cell: usize, number: u32, block: u32, values: Values) -> TrialRecord {
         timeline: None,
         clients: Vec::new(),
         profile: Vec::new(),
+        lives: None,
+        warmed_up: None,
         processors: None,
         warnings: Vec::new(),
     }

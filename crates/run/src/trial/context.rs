@@ -8,8 +8,8 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use wirelab_lab::{Addresses, Aftermath, RemoteObserver};
 use wirelab_model::endpoint::Endpoint;
-use wirelab_model::event::Configured;
-use wirelab_model::journal::Portion;
+use wirelab_model::event::{Configured, WarmedUp};
+use wirelab_model::journal::{Lives, Portion};
 use wirelab_model::manifest::EndpointRecord;
 use wirelab_model::metric::Values;
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
@@ -84,6 +84,10 @@ pub(crate) struct Facts {
     pub portions: Vec<Portion>,
     /// Median response time by fifth of the window.
     pub profile: Vec<u64>,
+    /// Response times by the age of connections.
+    pub lives: Option<Lives>,
+    /// The end of a warm-up that lasts until response times are steady.
+    pub warmed_up: Option<WarmedUp>,
     /// Processors that the processes could use.
     pub processors: Option<InForce>,
     /// Port that the clients connect to.

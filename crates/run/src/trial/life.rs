@@ -11,6 +11,7 @@ use wirelab_model::missing::Missing;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan, Target, Trial};
 use wirelab_model::reason::Reason;
+use wirelab_model::spec::ConnectionPolicy;
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::Lifetimes;
 use wirelab_observe::{Observer, Window};
@@ -81,6 +82,8 @@ impl TrialContext<'_> {
             timeline: facts.timeline,
             clients: facts.portions,
             profile: facts.profile,
+            lives: facts.lives,
+            warmed_up: facts.warmed_up,
             processors: facts.processors,
             warnings: facts.warnings,
         }))
@@ -157,6 +160,9 @@ impl TrialContext<'_> {
         if let (None, Results::Samples(samples)) = (&facts.timeline, &results) {
             facts.profile =
                 wirelab_stats::stationarity::profile(samples, facts.window_ns).map(Vec::from).unwrap_or_default();
+            if let ConnectionPolicy::Persistent { .. } = cell.job.load.connections {
+                facts.lives = Some(wirelab_stats::ages::lives(samples));
+            }
         }
         values.extend(wirelab_stats::clients(&facts.portions));
         values.extend(wirelab_stats::transport(facts.client_transport.as_deref(), facts.server_transport.as_deref()));
@@ -186,6 +192,7 @@ impl TrialContext<'_> {
                 facts.timeline = None;
                 facts.portions = Vec::new();
                 facts.profile = Vec::new();
+                facts.lives = None;
             }
         }
         facts.values = values;

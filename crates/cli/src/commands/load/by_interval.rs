@@ -241,6 +241,7 @@ mod tests {
             sent_again: 0,
             first_failure: None,
             configured: Default::default(),
+            warmed_up: None,
         };
         let fail_on: Vec<_> = fail_on.iter().map(|text| Statement::from_failure(text).unwrap()).collect();
         ByInterval::of(&ramp, Some(every), &result, &fail_on)

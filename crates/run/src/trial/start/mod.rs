@@ -188,7 +188,7 @@ impl TrialContext<'_> {
             files.push((path, self.folder.log(trial, &client_log(number))));
         }
         let endpoint = self.endpoint(&job.client)?;
-        self.can_send(job)?;
+        self.can_do(job)?;
         let launches: Vec<_> = (0..)
             .zip(&files)
             .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &endpoint, spec, log })
@@ -210,13 +210,18 @@ impl TrialContext<'_> {
         Ok(clients)
     }
 
-    /// Refuses requests of the user if the client's description says that it cannot send them.
-    fn can_send(&self, job: &Job) -> Result<(), TrialAbort> {
+    /// Refuses what the client cannot do according to its description.
+    fn can_do(&self, job: &Job) -> Result<(), TrialAbort> {
         let client = self.endpoints.get(&job.client).and_then(|record| record.description.client.as_ref());
-        if job.own_requests().is_empty() || client.is_none_or(|role| role.own_requests) {
+        let Some(role) = client else { return Ok(()) };
+        let endpoint = job.client.clone();
+        let reason = if !job.own_requests().is_empty() && !role.own_requests {
+            Reason::OwnRequests { endpoint }
+        } else if job.load.until_steady && !role.until_steady {
+            Reason::UntilSteady { endpoint }
+        } else {
             return Ok(());
-        }
-        let reason = Reason::OwnRequests { endpoint: job.client.clone() };
+        };
         Err(TrialAbort::Outcome(Outcome::Unsupported { reason }))
     }
 

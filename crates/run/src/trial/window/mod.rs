@@ -74,7 +74,9 @@ impl TrialContext<'_> {
         let limit = self.limits.slack.saturating_add(request).saturating_add(warm_up);
         for client in first {
             match client.wait(ATTEMPT, limit, &mut serving.handles, self.stop)? {
-                Event::Warm => {}
+                Event::Warm { until_steady } if until_steady.is_some() == job.load.until_steady => {
+                    facts.warmed_up = until_steady;
+                }
                 other => return Err(client.unexpected(&other, ATTEMPT)),
             }
         }

@@ -178,7 +178,7 @@ impl TimelineRun<'_> {
         for client in &step.beginning {
             let attempt = Attempt::WarmingUp;
             match self.clients[*client].wait(attempt, self.limits.slack, self.others, self.stop)? {
-                Event::Warm => self.start_client(*client, clock)?,
+                Event::Warm { .. } => self.start_client(*client, clock)?,
                 other => return Err(self.clients[*client].unexpected(&other, attempt)),
             }
         }
