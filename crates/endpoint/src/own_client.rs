@@ -47,7 +47,8 @@ impl OwnClient {
     #[must_use]
     pub fn describe(&self, name: &str) -> Description {
         let protocols = Protocol::ALL.into_iter().filter(|protocol| protocol.is_http() || protocol.is_grpc()).collect();
-        let role = Role { protocols, features: Vec::new(), exposition: false, own_requests: false };
+        let role =
+            Role { protocols, features: Vec::new(), exposition: false, own_requests: false, until_steady: false };
         Description {
             contract: CONTRACT_VERSION,
             name: name.to_owned(),
@@ -91,7 +92,7 @@ impl OwnClient {
         if let Some(warm_up) = spec.warm_up {
             programs.run(warm_up)?.reap();
         }
-        say_event(&Event::Warm)?;
+        say_event(&Event::Warm { until_steady: None })?;
         let begun = programs.until(Command::Go)?;
         let ended = programs.run(spec.extent)?;
         say_event(&Event::End { window_ns: ended.at.duration_since(begun).as_nanos() as u64 })?;
