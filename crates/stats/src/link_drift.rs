@@ -81,7 +81,10 @@ fn marks(reading: &PathReading) -> Option<String> {
     let texts = reading.directions().map(|(name, direction)| {
         let arrived = direction.marks.value()?.iter().filter(|mark| !mark.arrived.is_empty());
         let changed = arrived.filter(|mark| mark.arrived != [mark.sent]);
-        let changed: Vec<_> = changed.map(|mark| format!("{:#04x} to {:#04x?}", mark.sent, mark.arrived)).collect();
+        let byte = |byte: &u8| format!("{byte:#04x}");
+        let bytes = |all: &[u8]| all.iter().map(byte).collect::<Vec<_>>().join(", ");
+        let changed: Vec<_> =
+            changed.map(|mark| format!("{} to [{}]", byte(&mark.sent), bytes(&mark.arrived))).collect();
         Some(if changed.is_empty() { format!("kept {name}") } else { format!("{} {name}", changed.join(", ")) })
     });
     let [up, down] = texts;
