@@ -79,6 +79,7 @@ const fn words(why: NotTested) -> &'static str {
         NotTested::Timeline => "a timeline changes the conditions on purpose",
         NotTested::Histograms => "histograms have no times of single requests",
         NotTested::Pages => "the trials loaded pages",
+        NotTested::OwnClient => "the client is your program, whose requests wirelab does not see",
         NotTested::NotRecorded => "the trials did not record it",
     }
 }

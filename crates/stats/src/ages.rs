@@ -78,6 +78,8 @@ pub enum NotTested {
     Histograms,
     /// The trials recorded page loads.
     Pages,
+    /// The client is a program of the user.
+    OwnClient,
     /// An older version recorded the trials.
     NotRecorded,
 }
@@ -193,6 +195,7 @@ fn untestable(cell: &Cell) -> Option<NotTested> {
         (Course::Timeline(_), _) => Some(NotTested::Timeline),
         (Course::Steady, Recording::Histograms) => Some(NotTested::Histograms),
         (Course::Steady, Recording::Loads) => Some(NotTested::Pages),
+        (Course::Steady, Recording::Totals) => Some(NotTested::OwnClient),
         (Course::Steady, Recording::Samples) => None,
     }
 }
