@@ -184,7 +184,8 @@ fn ethtool(socket: &OwnedFd, name: &str, cmd: u32, on: bool) -> io::Result<()> {
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let characters = name.bytes().take(libc::IFNAMSIZ - 1);
     for (to, from) in request.ifr_name.iter_mut().zip(characters) {
-        *to = from.cast_signed();
+        // `c_char` is signed on x86-64 and unsigned on arm64.
+        *to = libc::c_char::from_ne_bytes([from]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the name is terminated, because its last byte is still zero; the data pointer is to a live value of the
