@@ -9,7 +9,7 @@ use crate::summary::count;
 /// The number of cells that a list names.
 const NAMED: usize = 3;
 
-/// One sentence about all cells; `None` for a table.
+/// One sentence about all cells; `None` for a table, and where nothing was tested: the JSON has the reasons.
 pub(crate) fn sentence(input: &Input) -> Option<String> {
     if input.table.is_some() {
         return None;
@@ -18,12 +18,11 @@ pub(crate) fn sentence(input: &Input) -> Option<String> {
         let cells = 0..input.manifest.plan.cells.len();
         cells.filter_map(|cell| Some((cell, of(input.cell(cell)?.ages.as_ref()?)))).collect()
     };
-    let [connections, servers] = [ages(|ages| ages.connections), ages(|ages| ages.server)];
-    if connections.is_empty() {
-        return None;
-    }
-    let [connections, servers] = [connections, servers].map(|found| summary(input, &found));
-    Some(format!("Response times against the age of connections: {connections}; of the server's process: {servers}."))
+    let kinds = [("connections", ages(|ages| ages.connections)), ("the server's process", ages(|ages| ages.server))];
+    let is_tested = |(_, result): &(usize, ByAge)| !matches!(result, ByAge::NotTested { .. });
+    let tested = kinds.iter().filter(|(_, found)| found.iter().any(is_tested));
+    let parts: Vec<_> = tested.map(|(of, found)| format!("of {of}: {}", summary(input, found))).collect();
+    (!parts.is_empty()).then(|| format!("Response times against the age {}.", parts.join("; ")))
 }
 
 /// The results of one kind of age: the number of stationary cells, the changes, and the rest by reason.

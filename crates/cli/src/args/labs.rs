@@ -29,7 +29,7 @@ pub struct LabsArgs {
   wirelab labs measure --set placement=home --set bandwidth='10 Mbit/s,50 Mbit/s'
   wirelab labs measure conditions --times 3     the links of a study, three times each
   wirelab labs measure --hosts client=alice@a.example,server=b.example
-                                                round trip, loss, order, path MTU and marks between hosts
+                                                round trip, loss, order, MTU and marks between hosts
   wirelab labs measure --hosts hosts.toml --set link_load='200 Mbit/s' --as-placement my-cloud
                                                 and the rate; writes my-cloud.toml
   wirelab run quick --lab netns --placements my-cloud.toml --set placement=my-cloud
