@@ -200,7 +200,7 @@ pub(crate) fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
 }
 
 /// Reads commands in a separate thread, each with its time of arrival. Unknown input and the end of input mean `stop`.
-fn read_words(
+pub(crate) fn read_words(
     input: impl BufRead + Send + 'static,
     mut hand_on: impl FnMut(Command, Instant) -> bool + Send + 'static,
 ) {
@@ -222,10 +222,11 @@ fn read_words(
     });
 }
 
-struct Output<W>(W);
+/// Where events go.
+pub(crate) struct Output<W>(pub W);
 
 impl<W: Write> Output<W> {
-    fn say(&mut self, event: &Event) -> Result<(), Refusal> {
+    pub(crate) fn say(&mut self, event: &Event) -> Result<(), Refusal> {
         let mut say = || {
             serde_json::to_writer(&mut self.0, event)?;
             self.0.write_all(b"\n")?;
@@ -235,7 +236,7 @@ impl<W: Write> Output<W> {
     }
 
     /// Prints the final event and returns the exit status.
-    fn close(&mut self, result: Result<(), Refusal>) -> i32 {
+    pub(crate) fn close(&mut self, result: Result<(), Refusal>) -> i32 {
         let (event, status) = match result {
             Ok(()) => return 0,
             Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),

@@ -32,6 +32,7 @@ pub mod look;
 mod metered;
 #[cfg(feature = "builtin")]
 mod own_client;
+mod own_program;
 mod own_server;
 pub mod program;
 #[cfg(feature = "builtin")]

@@ -6,27 +6,26 @@
 mod output;
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufReader, Read, Stdout, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::process::{Child, ChildStdout, Command as Process, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde::Deserialize;
-use wirelab_contract::CONTRACT_VERSION;
-use wirelab_contract::endpoint::{Description, Role, UNSUPPORTED_STATUS};
+use wirelab_contract::endpoint::Description;
 use wirelab_contract::event::{Command, Configured, Event};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Recording, Schedule};
 use wirelab_contract::totals::{Printed, Totals};
 
 use self::output::Patterns;
-use crate::contract::read_spec;
-use crate::refusal::{Failure, Refusal};
-use crate::stderr::write_line;
+use crate::contract::{Output, read_spec, read_words};
+use crate::own_program::{describe, role, start};
+use crate::refusal::Refusal;
 
 /// Bytes of output that are searched for values.
 const LONGEST_OUTPUT: u64 = 16 << 20;
@@ -47,36 +46,18 @@ impl OwnClient {
     #[must_use]
     pub fn describe(&self, name: &str) -> Description {
         let protocols = Protocol::ALL.into_iter().filter(|protocol| protocol.is_http() || protocol.is_grpc()).collect();
-        let role =
-            Role { protocols, features: Vec::new(), exposition: false, own_requests: false, until_steady: false };
-        Description {
-            contract: CONTRACT_VERSION,
-            name: name.to_owned(),
-            library: "a program of the user".to_owned(),
-            version: "unknown".to_owned(),
-            language: "unknown".to_owned(),
-            server: None,
-            client: Some(role),
-            sidecar: None,
-            control_plane: None,
-        }
+        Description { client: Some(role(protocols)), ..describe(name) }
     }
 
     /// Runs the program as the client of a spec. Returns the exit status of the contract.
     #[must_use]
     pub fn run(&self, spec_text: &str) -> i32 {
-        let (event, status) = match self.request(spec_text) {
-            Ok(()) => return 0,
-            Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),
-            Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
-        };
-        if let Err(error) = say(&event) {
-            write_line(format_args!("{error} ({event:?})"));
-        }
-        status
+        let mut output = Output(io::stdout());
+        let result = self.request(spec_text, &mut output);
+        output.close(result)
     }
 
-    fn request(&self, spec_text: &str) -> Result<(), Refusal> {
+    fn request(&self, spec_text: &str, events: &mut Output<Stdout>) -> Result<(), Refusal> {
         let spec: ClientSpec = read_spec(spec_text)?;
         if spec.recording != Recording::Totals {
             return Err(Refusal::unsupported(
@@ -85,17 +66,20 @@ impl OwnClient {
         }
         let patterns = Patterns::new(&self.output).map_err(|error| Refusal::failed(error.to_string()))?;
         let (sender, inbox) = channel();
-        read_commands(sender.clone());
+        let commands = sender.clone();
+        read_words(BufReader::new(io::stdin()), move |command, at| {
+            commands.send(Message::Command(command, at)).is_ok()
+        });
         let programs = Programs { own: self, spec: &spec, sender, inbox };
-        say_event(&Event::Ready { port: None, socket: None, configured: Configured::new() })?;
+        events.say(&Event::Ready { port: None, socket: None, configured: Configured::new() })?;
         programs.until(Command::Go)?;
         if let Some(warm_up) = spec.warm_up {
             programs.run(warm_up)?.reap();
         }
-        say_event(&Event::Warm { until_steady: None })?;
+        events.say(&Event::Warm { until_steady: None })?;
         let begun = programs.until(Command::Go)?;
         let ended = programs.run(spec.extent)?;
-        say_event(&Event::End { window_ns: ended.at.duration_since(begun).as_nanos() as u64 })?;
+        events.say(&Event::End { window_ns: ended.at.duration_since(begun).as_nanos() as u64 })?;
         programs.until(Command::Finish)?;
         let output = ended.reap();
         let printed = patterns.read(&output).map_err(|error| Refusal::failed(error.to_string()))?;
@@ -113,7 +97,7 @@ impl OwnClient {
         let text = serde_json::to_vec(&totals).map_err(|error| writing(error.into()))?;
         std::fs::write(&spec.results, text).map_err(writing)?;
         let (errors, configured) = (Default::default(), Configured::new());
-        say_event(&Event::Done { requests: Some(totals.requests), errors, configured, transport: None })
+        events.say(&Event::Done { requests: Some(totals.requests), errors, configured, transport: None })
     }
 }
 
@@ -164,7 +148,7 @@ impl Programs<'_> {
         let words: Vec<_> = self.own.words.iter().map(|word| filled(word, self.spec, extent)).collect();
         let shown = words.join(" ");
         let failed = |what: String| Refusal::failed(format!("`{shown}` {what}"));
-        let mut child = start(&words)?;
+        let mut child = start(&words, |command| command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let process = Pid::from_child(&child);
         let (stdout, sender) = (child.stdout.take(), self.sender.clone());
         let reader = std::thread::spawn(move || {
@@ -199,20 +183,6 @@ impl Programs<'_> {
 fn has_succeeded(process: Pid) -> bool {
     let ended = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     ended.ok().flatten().and_then(|status| status.exit_status()) == Some(0)
-}
-
-fn start(words: &[String]) -> Result<Child, Refusal> {
-    let [program, arguments @ ..] = words else {
-        return Err(Refusal::failed("the command of the client has no word"));
-    };
-    Process::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| {
-        let remedy = match error.kind() {
-            io::ErrorKind::NotFound => "; is it installed, and is its path relative to the folder of wirelab's start?",
-            io::ErrorKind::PermissionDenied => "; is it executable?",
-            _ => "",
-        };
-        Refusal::failed(format!("cannot start `{program}`: {error}{remedy}"))
-    })
 }
 
 /// Reads what the program prints, and copies it to the log.
@@ -252,34 +222,4 @@ fn filled(word: &str, spec: &ClientSpec, extent: Extent) -> String {
         Extent::Requests(requests) => word.replace("{requests}", &requests.to_string()),
         Extent::DurationNs(ns) => word.replace("{seconds}", &(ns as f64 / 1e9).to_string()),
     }
-}
-
-/// Hands on the commands of standard input; its end means `stop`.
-fn read_commands(sender: Sender<Message>) {
-    std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let at = Instant::now();
-            let command = match line.as_deref().map(str::trim) {
-                Ok("") => continue,
-                Ok("go") => Command::Go,
-                Ok("finish") => Command::Finish,
-                Ok(_) | Err(_) => Command::Stop,
-            };
-            if sender.send(Message::Command(command, at)).is_err() {
-                return;
-            }
-        }
-        let _ = sender.send(Message::Command(Command::Stop, Instant::now()));
-    });
-}
-
-fn say_event(event: &Event) -> Result<(), Refusal> {
-    say(event).map_err(|error| Refusal::failed(error.to_string()))
-}
-
-fn say(event: &Event) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    serde_json::to_writer(&mut output, event)?;
-    output.write_all(b"\n")?;
-    output.flush()
 }

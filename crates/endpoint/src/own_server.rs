@@ -7,29 +7,28 @@
 mod place;
 mod sockets;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufReader, Stdout};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use wirelab_contract::CONTRACT_VERSION;
-use wirelab_contract::endpoint::{Description, Role, UNSUPPORTED_STATUS};
+use wirelab_contract::endpoint::Description;
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::event::{Configured, Event};
+use wirelab_contract::event::{Command, Configured, Event};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
 
 use self::place::{Place, SocketFile};
 use self::sockets::Carrier;
-use crate::contract::read_spec;
+use crate::contract::{Output, read_spec, read_words};
+use crate::own_program::{self, describe, role};
 use crate::refusal::{Failure, Refusal};
-use crate::stderr::write_line;
 
 /// Interval between two looks at the listening ports, for which the kernel has no event.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -43,24 +42,7 @@ const END_LIMIT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 /// The description of a program of this name. It claims every HTTP version and raw transport: only the user knows.
 #[must_use]
 pub fn describe_own_server(name: &str) -> Description {
-    let role = Role {
-        protocols: Protocol::ALL.to_vec(),
-        features: Vec::new(),
-        exposition: false,
-        own_requests: false,
-        until_steady: false,
-    };
-    Description {
-        contract: CONTRACT_VERSION,
-        name: name.to_owned(),
-        library: "a program of the user".to_owned(),
-        version: "unknown".to_owned(),
-        language: "unknown".to_owned(),
-        server: Some(role),
-        client: None,
-        sidecar: None,
-        control_plane: None,
-    }
+    Description { server: Some(role(Protocol::ALL.to_vec())), ..describe(name) }
 }
 
 /// Runs the program as the server of a spec. In its words, `{port}`, `{address}`, `{certificate}` and `{key}` stand for
@@ -68,18 +50,18 @@ pub fn describe_own_server(name: &str) -> Description {
 /// variable `PORT` has the port, too. It must listen within `limit`. Returns the exit status of the contract.
 #[must_use]
 pub fn run_own_server(words: &[String], limit: Duration, spec_text: &str, socket: PathBuf) -> i32 {
-    let (event, status) = match serve(words, limit, spec_text, socket) {
-        Ok(()) => return 0,
-        Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),
-        Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
-    };
-    if let Err(error) = say(&event) {
-        write_line(format_args!("{error} ({event:?})"));
-    }
-    status
+    let mut output = Output(io::stdout());
+    let result = serve(words, limit, spec_text, socket, &mut output);
+    output.close(result)
 }
 
-fn serve(words: &[String], limit: Duration, spec_text: &str, socket: PathBuf) -> Result<(), Refusal> {
+fn serve(
+    words: &[String],
+    limit: Duration,
+    spec_text: &str,
+    socket: PathBuf,
+    output: &mut Output<Stdout>,
+) -> Result<(), Refusal> {
     let spec: ServerSpec = read_spec(spec_text)?;
     if spec.counts {
         return Err(Refusal::unsupported("`counts` is set, and a program of the user does not count its requests"));
@@ -98,13 +80,16 @@ fn serve(words: &[String], limit: Duration, spec_text: &str, socket: PathBuf) ->
     let words: Vec<_> = words.iter().map(|word| filled(word, &spec, port, &place)).collect();
     let shown = words.join(" ");
     let mut program = Program::start(&words, port)?;
-    let inbox = stops();
+    let inbox = commands();
     program.until_listening(&shown, &place, limit, &inbox)?;
-    say(&Event::Ready { port: Some(port), socket: place.socket().map(Path::to_owned), configured: Configured::new() })
-        .map_err(|error| Refusal::failed(error.to_string()))?;
+    output.say(&Event::Ready {
+        port: Some(port),
+        socket: place.socket().map(Path::to_owned),
+        configured: Configured::new(),
+    })?;
     loop {
         match inbox.recv_timeout(WATCH_EVERY) {
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
         if let Some(status) = program.ended()? {
@@ -112,9 +97,12 @@ fn serve(words: &[String], limit: Duration, spec_text: &str, socket: PathBuf) ->
         }
     }
     program.end();
-    let done =
-        Event::Done { requests: None, errors: Default::default(), configured: Configured::new(), transport: None };
-    say(&done).map_err(|error| Refusal::failed(error.to_string()))
+    output.say(&Event::Done {
+        requests: None,
+        errors: Default::default(),
+        configured: Configured::new(),
+        transport: None,
+    })
 }
 
 /// The placeholder of the port.
@@ -146,18 +134,10 @@ fn free_port(address: IpAddr, protocol: Protocol) -> Result<u16, Refusal> {
         .map_err(|error| Refusal::failed(format!("finding a free port at {address}: {error}")))
 }
 
-/// A channel that gets a message at `stop`, or at the end of standard input.
-fn stops() -> Receiver<()> {
+/// A channel that gets each command; the end of standard input is `stop`.
+fn commands() -> Receiver<Command> {
     let (sender, inbox) = channel();
-    std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            if line.is_ok_and(|line| line.trim().is_empty()) {
-                continue;
-            }
-            break;
-        }
-        let _ = sender.send(());
-    });
+    read_words(BufReader::new(io::stdin()), move |command, _| sender.send(command).is_ok());
     inbox
 }
 
@@ -166,23 +146,12 @@ struct Program(Child);
 
 impl Program {
     fn start(words: &[String], port: u16) -> Result<Self, Refusal> {
-        let [program, arguments @ ..] = words else {
-            return Err(Refusal::failed("the command of the server has no word"));
-        };
         let output = io::stderr().as_fd().try_clone_to_owned();
         let output = output.map_err(|error| Refusal::failed(format!("sharing standard error: {error}")))?;
-        let mut command = Command::new(program);
-        command.args(arguments).env("PORT", port.to_string()).stdin(Stdio::null()).stdout(Stdio::from(output));
-        command.spawn().map(Self).map_err(|error| {
-            let remedy = match error.kind() {
-                io::ErrorKind::NotFound => {
-                    "; is it installed, and is its path relative to the folder of wirelab's start?"
-                }
-                io::ErrorKind::PermissionDenied => "; is it executable?",
-                _ => "",
-            };
-            Refusal::failed(format!("cannot start `{program}`: {error}{remedy}"))
+        own_program::start(words, |command| {
+            command.env("PORT", port.to_string()).stdin(Stdio::null()).stdout(Stdio::from(output))
         })
+        .map(Self)
     }
 
     fn until_listening(
@@ -190,7 +159,7 @@ impl Program {
         shown: &str,
         place: &Place,
         limit: Duration,
-        inbox: &Receiver<()>,
+        inbox: &Receiver<Command>,
     ) -> Result<(), Refusal> {
         let deadline = Instant::now() + limit;
         while !place.is_listening() {
@@ -202,7 +171,7 @@ impl Program {
             }
             match inbox.recv_timeout(LOOK_EVERY) {
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => {
                     return Err(Refusal::failed("the server got `stop` before it listened"));
                 }
             }
@@ -233,11 +202,4 @@ impl Drop for Program {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn say(event: &Event) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    serde_json::to_writer(&mut output, event)?;
-    output.write_all(b"\n")?;
-    output.flush()
 }
