@@ -28,14 +28,19 @@ pub(crate) const NOTE: &str = "Configured → measured before, between and after
 /// The measured links as text: a paragraph for each, and a note on how to read it.
 #[must_use]
 pub fn links(checks: &[LinkCheck]) -> String {
+    paragraphs(HEADER, &rows(checks), NOTE)
+}
+
+/// A paragraph for each row, whose first cell is its title, and a note.
+pub(crate) fn paragraphs<const N: usize>(header: [&str; N], rows: &[[String; N]], note: &str) -> String {
     let mut text = String::new();
-    for row in rows(checks) {
+    for row in rows {
         let _ = writeln!(text, "{}", row[0]);
-        for (name, fact) in HEADER.iter().zip(&row).skip(1) {
+        for (name, fact) in header.iter().zip(row).skip(1) {
             let _ = writeln!(text, "  {name:<26} {fact}");
         }
     }
-    let _ = writeln!(text, "\n{NOTE}");
+    let _ = writeln!(text, "\n{note}");
     text
 }
 

@@ -352,28 +352,28 @@ fn overhead_table(out: &mut String, input: &Input) {
 }
 
 fn link_table(out: &mut String, input: &Input) {
-    let rows = links::rows(input.links);
-    if rows.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\n### Links\n\n{}\n", links::NOTE);
-    row(out, &links::HEADER.map(str::to_owned));
-    let _ = writeln!(out, "|{}", " --- |".repeat(links::HEADER.len()));
-    for cells in rows {
-        row(out, &cells);
-    }
+    measured_table(out, "Links", links::NOTE, links::HEADER, &links::rows(input.links));
 }
 
 fn path_table(out: &mut String, input: &Input) {
-    let rows = paths::rows(input.links);
+    measured_table(out, "Paths between hosts", paths::NOTE, paths::HEADER, &paths::rows(input.links));
+}
+
+fn measured_table<const N: usize>(
+    out: &mut String,
+    heading: &str,
+    note: &str,
+    header: [&str; N],
+    rows: &[[String; N]],
+) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n### Paths between hosts\n\n{}\n", paths::NOTE);
-    row(out, &paths::HEADER.map(str::to_owned));
-    let _ = writeln!(out, "|{}", " --- |".repeat(paths::HEADER.len()));
+    let _ = writeln!(out, "\n### {heading}\n\n{note}\n");
+    row(out, &header.map(str::to_owned));
+    let _ = writeln!(out, "|{}", " --- |".repeat(N));
     for cells in rows {
-        row(out, &cells);
+        row(out, cells);
     }
 }
 

@@ -1,10 +1,10 @@
 //! The measured paths between hosts.
 
-use std::fmt::Write;
-
 use wirelab_model::journal::LinkCheck;
 use wirelab_model::missing::Missing;
 use wirelab_model::path::{Delivery, LoadedPath, Mark, Measured, PathDirection, PathReading, PathRecord};
+
+use crate::links::paragraphs;
 
 /// The heading of the table.
 pub(crate) const HEADER: [&str; 9] =
@@ -19,15 +19,7 @@ pub(crate) const NOTE: &str = "Measured before, between and after the blocks, wh
 /// The measured paths as text: a paragraph for each, and a note on how to read it.
 #[must_use]
 pub fn paths(checks: &[LinkCheck]) -> String {
-    let mut text = String::new();
-    for row in rows(checks) {
-        let _ = writeln!(text, "{}", row[0]);
-        for (name, fact) in HEADER.iter().zip(&row).skip(1) {
-            let _ = writeln!(text, "  {name:<26} {fact}");
-        }
-    }
-    let _ = writeln!(text, "\n{NOTE}");
-    text
+    paragraphs(HEADER, &rows(checks), NOTE)
 }
 
 /// A row for each measured path.

@@ -441,27 +441,20 @@ impl Page<'_> {
     }
 
     fn links(&self, out: &mut String) {
-        let rows = links::rows(self.input.links);
-        if rows.is_empty() {
-            return;
-        }
-        self.heading(out, "Links: configured → measured");
-        for row in rows {
-            let facts: Vec<_> =
-                links::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
-            self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
-        }
+        self.measured(out, "Links: configured → measured", links::HEADER, &links::rows(self.input.links));
     }
 
     fn paths(&self, out: &mut String) {
-        let rows = paths::rows(self.input.links);
+        self.measured(out, "Paths between hosts, measured", paths::HEADER, &paths::rows(self.input.links));
+    }
+
+    fn measured<const N: usize>(&self, out: &mut String, heading: &str, header: [&str; N], rows: &[[String; N]]) {
         if rows.is_empty() {
             return;
         }
-        self.heading(out, "Paths between hosts, measured");
+        self.heading(out, heading);
         for row in rows {
-            let facts: Vec<_> =
-                paths::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
+            let facts: Vec<_> = header.iter().zip(row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
             self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
         }
     }
