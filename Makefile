@@ -27,7 +27,7 @@ quick: build ## build, and compare HTTP/1.1, HTTP/2 and HTTP/3 on this machine i
 	$(WIRELAB) run quick
 
 build:
-	@echo "== building wirelab (the first time this takes some minutes)"
+	@echo "== building wirelab (the first time this takes about 15 minutes on two processors)"
 	$(CARGO) build --release --locked -p wirelab
 	@deploy/strip.sh $(WIRELAB)
 
