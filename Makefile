@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint format deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration audit fuzz faults bench-peers bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
@@ -19,6 +19,8 @@ EXCEPT ?=
 FUZZ_SECONDS ?= 60
 # How long the audit runs.
 AUDIT_MINUTES ?= 60
+# Compiles our own crates with clippy's compiler, so that one compilation gives the programs and the lints.
+LINTED := --config 'build.rustc-workspace-wrapper="clippy-driver"' --config 'env.CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__"'
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,18 +34,21 @@ build:
 	@deploy/strip.sh $(WIRELAB)
 
 check: lint ## formatting, lints and unit tests: the inner loop of development
-	$(CARGO) test --profile tests --locked --workspace --lib --bins
+	$(CARGO) test $(LINTED) --profile tests --locked --workspace --lib --bins
 
-test: setup lint unit python ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
+test: setup deny prose format unit python ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
 setup:
 	@echo "== what the tests need"
 	@tests/setup.sh
 
-lint: deny prose
-	@echo "== formatting and lints"
-	$(CARGO) fmt --all --check
+lint: deny prose format
+	@echo "== lints"
 	$(CARGO) clippy --profile tests --locked --workspace --all-targets -- -D warnings
+
+format:
+	@echo "== formatting"
+	$(CARGO) fmt --all --check
 
 deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml)
 	@echo "== dependencies"
@@ -58,10 +63,10 @@ prose: ## check the wording of all pages against the rules in tests/prose (secon
 # tests side by side. make test-quiet, the benchmarks and the cluster use the program of `make build`.
 unit:
 	@tests/audit/test_audit.py --quiet
-	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --profile tests --locked
+	@MAKE="$(MAKE)" tests/suite.py $(CARGO) $(LINTED) --profile tests --locked
 
 python: ## test the Python package against the program of the tests (installs its requirements into the user's cache)
-	@test -x $(TESTED) || $(CARGO) build --profile tests --locked -p wirelab
+	@test -x $(TESTED) || $(CARGO) build $(LINTED) --profile tests --locked -p wirelab
 	@WIRELAB="$(abspath $(TESTED))" tests/python.sh
 
 # Only where Kubernetes has been built (test-cluster); unit asks.
@@ -126,7 +131,7 @@ fuzz: ## change known inputs of every reader of foreign text at random, and look
 	WIRELAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --release --locked --workspace --test cli -- --nocapture fuzz::
 
 faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; more than ten minutes)
-	WIRELAB_FAULTS=all $(CARGO) test --profile tests --locked --workspace --test cli -- --nocapture faults::
+	WIRELAB_FAULTS=all $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture faults::
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh

@@ -157,6 +157,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(Path(folder) / "records.jsonl")
         test = [cargo, "test", *arguments]
+        # The Makefile makes each compilation a lint, too. Examples have no tests, so they are compiled only for that.
+        suite.step("examples", [cargo, "build", *arguments, "--workspace", "--examples"])
         suite.step("tests", [*test, "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])
         suite.step("examples in documentation", [*test, "--doc", "--workspace"])
         suite.on_cluster()
