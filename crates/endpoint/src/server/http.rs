@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::{http1, http2};
@@ -137,14 +137,23 @@ async fn answer_page(
     Ok(response)
 }
 
+/// Whether a request of HTTP/1.1 has one `host` field: any other number is an error (RFC 9112, section 3.2).
+fn names_one_host<B>(request: &Request<B>) -> bool {
+    request.version() != http::Version::HTTP_11 || request.headers().get_all(HOST).iter().count() == 1
+}
+
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
     let arrival = Instant::now();
     site.work();
-    if let Some(response) = site.recorded(request.method(), request.uri()) {
+    let is_valid = names_one_host(&request);
+    if is_valid && let Some(response) = site.recorded(request.method(), request.uri()) {
         site.count();
         return Ok(response.map(ReplyBody::Document));
     }
-    let reply = site.reply(request.method().as_str(), request.uri().path());
+    let reply = match is_valid {
+        true => site.reply(request.method().as_str(), request.uri().path()),
+        false => Reply::Status(StatusCode::BAD_REQUEST.as_u16()),
+    };
     let mut field = None;
     let (status, body) = match reply {
         Reply::Document(content) => (StatusCode::OK, ReplyBody::Document(content)),
