@@ -37,6 +37,10 @@ const METRICS: [&str; 10] = [
     "goodput",
 ];
 
+/// A path whose round trip takes less than this share of the response time counts as a wire: the round trips in its
+/// null references are then a small part of the client's share.
+const NEGLIGIBLE_TRIP: f64 = 0.05;
+
 /// Number of resampled differences without which there is no interval: a resample may lack all trials of a reference.
 const LEAST_RESAMPLES: f64 = 0.9;
 
@@ -100,6 +104,7 @@ struct Source<'a> {
     references: &'a References,
     records: &'a [TrialRecord],
     referred: &'a [TrialRecord],
+    links: &'a [LinkCheck],
 }
 
 /// Adds the shares of all cells to an analysis. Withholds its verdicts about servers and protocols that the client's
@@ -112,9 +117,9 @@ pub fn attribute(
     links: &[LinkCheck],
 ) {
     let Some(references) = references else { return };
-    let source = Source { plan, references, records, referred };
+    let source = Source { plan, references, records, referred, links };
     let mut bootstrap = Bootstrap::new(plan.seed);
-    analysis.shares = (0..plan.cells.len()).map(|cell| source.shares(cell, links, &mut bootstrap)).collect();
+    analysis.shares = (0..plan.cells.len()).map(|cell| source.shares(cell, &mut bootstrap)).collect();
     for compared in &mut analysis.comparisons {
         let cells = [compared.cell, compared.baseline];
         if source.explains(compared.verdict, cells, &compared.metric, &mut bootstrap) {
@@ -155,15 +160,21 @@ impl Source<'_> {
         }
     }
 
-    /// Whether packets of a cell take longer than over a wire.
+    /// Whether packets of a cell take longer than over a wire: its link has a delay, or hosts are that far apart.
     fn has_delay(&self, cell: usize) -> bool {
         let link = self.plan.cells.get(cell).and_then(|cell| cell.job.topology.link.as_ref());
-        link.is_some_and(|link| !link.is_wire())
+        match link {
+            Some(link) => !link.is_wire(),
+            None => match self.network(cell, &self.of_cell(cell, METRIC)) {
+                Share::Measured { share, .. } => share >= NEGLIGIBLE_TRIP,
+                Share::Missing(why) => why != WhyNot::NoLink,
+            },
+        }
     }
 
-    fn shares(&self, cell: usize, links: &[LinkCheck], bootstrap: &mut Bootstrap) -> Shares {
+    fn shares(&self, cell: usize, bootstrap: &mut Bootstrap) -> Shares {
         let own = self.of_cell(cell, METRIC);
-        let network = self.network(cell, links, &own);
+        let network = self.network(cell, &own);
         let found = self.of_reference(cell, METRIC);
         let referred = found.clone().unwrap_or_default();
         let trials = referred.len() as u32;
@@ -184,15 +195,15 @@ impl Source<'_> {
     }
 
     /// A round trip of the cell's link or path, as a share of the response time.
-    fn network(&self, cell: usize, links: &[LinkCheck], own: &BTreeMap<u32, f64>) -> Share {
+    fn network(&self, cell: usize, own: &BTreeMap<u32, f64>) -> Share {
         let Some(topology) = self.plan.cells.get(cell).map(|cell| &cell.job.topology) else {
             return Share::Missing(WhyNot::NoLink);
         };
         let on_link =
-            links.iter().flat_map(|check| &check.links).filter(|measured| Some(measured.link) == topology.link);
+            self.links.iter().flat_map(|check| &check.links).filter(|measured| Some(measured.link) == topology.link);
         let on_link = on_link.filter_map(|measured| Some(measured.reading.round_trip_ns? as f64));
         let is_here = |path: &&PathRecord| path.placement.split(", ").any(|name| name == topology.placement);
-        let mut on_path = links.iter().flat_map(|check| &check.paths).filter(is_here).peekable();
+        let mut on_path = self.links.iter().flat_map(|check| &check.paths).filter(is_here).peekable();
         if topology.link.is_none() && on_path.peek().is_none() {
             return Share::Missing(WhyNot::NoLink);
         }

@@ -2,6 +2,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use statrs::distribution::{ContinuousCDF, Normal};
+use wirelab_model::missing::Missing;
+use wirelab_model::path::{Delivery, Measured, PathDirection, PathReading, RoundTrips};
 use wirelab_model::protocol::Protocol;
 
 use super::*;
@@ -73,7 +75,7 @@ fn rate_of_verdicts(costs: &Costs, referred: u32) -> f64 {
     let (plan, all, mut bootstrap) = (plan(), references(), Bootstrap::new(1));
     let mut differs = |seed: &u64| {
         let [records, referred] = run(costs, referred, *seed);
-        let source = Source { plan: &plan, references: &all, records: &records, referred: &referred };
+        let source = Source { plan: &plan, references: &all, records: &records, referred: &referred, links: &[] };
         let [blue, red] = [1, 0].map(|cell| source.of_cell(cell, METRIC).into_values().collect::<Vec<_>>());
         let effect = PairedEffect::of(&blue, &red, &mut bootstrap);
         let verdict = effect.verdict(effect.p, &Rule::plain(MIN_BLOCKS, 0.05));
@@ -130,8 +132,8 @@ fn shares_have_intervals_that_cover_the_truth() {
         for seed in 0..100 {
             let [records, references] = run(&costs, referred, seed);
             let (plan, all) = (plan(), self::references());
-            let source = Source { plan: &plan, references: &all, records: &records, referred: &references };
-            let shares = source.shares(1, &[], &mut bootstrap);
+            let source = Source { plan: &plan, references: &all, records: &records, referred: &references, links: &[] };
+            let shares = source.shares(1, &mut bootstrap);
             for (covered, (share, truth)) in covered.iter_mut().zip([(shares.client, 0.8), (shares.server, 0.2)]) {
                 let Share::Measured { interval: Some(interval), .. } = share else { panic!("{share:?}") };
                 *covered += u32::from(interval.low <= truth && truth <= interval.high);
@@ -164,13 +166,53 @@ fn the_rule_concerns_servers_and_protocols_only() {
     assert_eq!(verdict(&|plan| plan.cells[1].job.topology.link = Some(wire)), CLIENT_BOUND);
 }
 
+/// A measurement of the path between the hosts of the fixture's placement.
+fn path(reading: Measured<PathReading>) -> [LinkCheck; 1] {
+    let [placement, client, server] = [&plan().cells[0].job.topology.placement, "a", "b"].map(str::to_owned);
+    let paths = vec![PathRecord { placement, client, server, reading }];
+    [LinkCheck { block: 0, at: String::new(), links: Vec::new(), paths }]
+}
+
+fn round_trip(ns: u64) -> Measured<PathReading> {
+    let direction = PathDirection {
+        delivery: Delivery::default(),
+        mtu: Measured::Is(1500),
+        marks: Measured::Is(Vec::new()),
+        hops: Measured::Is(Vec::new()),
+        load: Measured::Missing(Missing::LoadNotAllowed),
+    };
+    let round_trip = RoundTrips::of(vec![ns]).unwrap();
+    Measured::Is(PathReading { round_trip, up: direction.clone(), down: direction })
+}
+
+#[test]
+fn round_trips_between_hosts_are_not_the_client_s_cost() {
+    let [records, references] = run(&Costs { client: [60.0, 80.0], server: [40.0, 40.0] }, 12, 1);
+    let seen = |reading: Measured<PathReading>| {
+        let mut analysis = analyse(&plan(), &records, &[]);
+        attribute(&mut analysis, &plan(), Some(&self::references()), [&records, &references], &path(reading));
+        let verdict = verdicts(&analysis)[0];
+        (analysis.shares.swap_remove(0), verdict)
+    };
+    // 1 % of the response time is like a wire; with 50 % the references measure the path.
+    let (near, verdict) = seen(round_trip(1_000));
+    assert!(matches!(near.client, Share::Measured { .. }) && verdict == CLIENT_BOUND, "{near:?}, {verdict:?}");
+    let (far, verdict) = seen(round_trip(50_000));
+    assert_eq!((&far.client, verdict), (&Share::Missing(WhyNot::RoundTrips), Verdict::More));
+    assert!(matches!(far.network, Share::Measured { share, .. } if (0.4..0.6).contains(&share)), "{far:?}");
+    // An unknown round trip may be long.
+    let (unknown, _) = seen(Measured::Missing(Missing::NoDatagramCameBack));
+    assert_eq!(unknown.client, Share::Missing(WhyNot::RoundTrips));
+    assert_eq!(unknown.network, Share::Missing(WhyNot::LinkNotMeasured));
+}
+
 #[test]
 fn what_is_not_measured_has_a_reason_and_is_not_0() {
     let [records, references] = run(&Costs { client: [60.0, 80.0], server: [40.0, 40.0] }, 12, 1);
     let of = |references: &References, referred: &[TrialRecord]| {
         let plan = plan();
-        let source = Source { plan: &plan, references, records: &records, referred };
-        let shares = source.shares(0, &[], &mut Bootstrap::new(1));
+        let source = Source { plan: &plan, references, records: &records, referred, links: &[] };
+        let shares = source.shares(0, &mut Bootstrap::new(1));
         assert_eq!(shares.network, Share::Missing(WhyNot::NoLink));
         assert_eq!(shares.client == shares.server, matches!(shares.client, Share::Missing(_)));
         shares.client
