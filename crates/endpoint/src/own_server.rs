@@ -7,6 +7,7 @@
 mod place;
 mod sockets;
 
+use std::fs;
 use std::io::{self, BufReader, Stdout};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -35,6 +37,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Interval between two looks at the running program; each costs microseconds of the server's processor time.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
+
+/// The first of the ports for programs of the user, and how many of them are tried.
+const FIRST_PORT: u16 = 10_000;
+const TRIES: u32 = 100;
 
 /// Time between the request to end and the kill.
 const END_LIMIT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
@@ -122,16 +128,30 @@ fn filled(word: &str, spec: &ServerSpec, port: u16, place: &Place) -> String {
         .replace("{key}", &path(tls.map(|tls| &tls.key)))
 }
 
-/// A port without a listener, for TCP or UDP.
+/// A port without a listener, for TCP or UDP. It is below the range from which the kernel gives ports (ip(7)), so that
+/// no other program gets it before the program of the user listens.
 fn free_port(address: IpAddr, protocol: Protocol) -> Result<u16, Refusal> {
-    let found = if protocol.uses_udp() {
-        UdpSocket::bind((address, 0)).and_then(|socket| socket.local_addr())
-    } else {
-        TcpListener::bind((address, 0)).and_then(|socket| socket.local_addr())
+    let bind = |port: u16| {
+        if protocol.uses_udp() {
+            UdpSocket::bind((address, port)).and_then(|socket| socket.local_addr())
+        } else {
+            TcpListener::bind((address, port)).and_then(|socket| socket.local_addr())
+        }
     };
-    found
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let end = range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(FIRST_PORT);
+    let count = end.saturating_sub(FIRST_PORT);
+    let tried = (0..TRIES).filter(|_| count > 0).find_map(|_| bind(FIRST_PORT + random()? % count).ok());
+    tried
+        .map_or_else(|| bind(0), Ok)
         .map(|found| found.port())
         .map_err(|error| Refusal::failed(format!("finding a free port at {address}: {error}")))
+}
+
+fn random() -> Option<u16> {
+    let mut bytes = [0; 2];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(u16::from_ne_bytes(bytes))
 }
 
 /// A channel that gets each command; the end of standard input is `stop`.

@@ -35,9 +35,9 @@ impl Place {
     pub fn is_listening(&self) -> bool {
         match self {
             Self::Socket(SocketFile(path)) => sockets::is_listening_at(path),
-            Self::Port { carrier, at, .. } => sockets::all(*carrier)
-                .iter()
-                .any(|socket| socket.at.port() == at.port() && socket.is_reached_at(at.ip())),
+            Self::Port { carrier, at, .. } => {
+                listeners(*carrier, *at).iter().any(|socket| sockets::foreign_holder(socket).is_none())
+            }
         }
     }
 
@@ -55,7 +55,10 @@ impl Place {
                 format!("Its command line has this path in place of {{socket}}. It does not listen there. {slow}")
             }
             Self::Port { carrier, at, is_told } => {
-                found(*carrier, *at, *is_told, limit, &sockets::of_group(sockets::all(*carrier)))
+                match listeners(*carrier, *at).iter().find_map(sockets::foreign_holder) {
+                    Some(other) => format!("The port belongs to {other}, which ran before it"),
+                    None => found(*carrier, *at, *is_told, limit, &sockets::of_group(sockets::all(*carrier))),
+                }
             }
         };
         format!("`{shown}` does not listen {self} after {limit:?}. {found}")
@@ -69,6 +72,13 @@ impl fmt::Display for Place {
             Self::Socket(SocketFile(path)) => write!(f, "at the Unix socket {}", path.display()),
         }
     }
+}
+
+/// The sockets that clients of an address reach.
+fn listeners(carrier: Carrier, at: SocketAddr) -> Vec<Waiting> {
+    let mut sockets = sockets::all(carrier);
+    sockets.retain(|socket| socket.at.port() == at.port() && socket.is_reached_at(at.ip()));
+    sockets
 }
 
 fn if_slow(limit: Duration) -> String {

@@ -99,29 +99,63 @@ pub(super) fn is_listening_at(path: &Path) -> bool {
 
 /// Those of these sockets that belong to other processes of this process group, as far as this user may see.
 pub(super) fn of_group(sockets: Vec<Waiting>) -> Vec<Waiting> {
-    let group = getpgrp().as_raw_nonzero().get();
-    let (own, mut inodes) = (getpid().as_raw_nonzero().get(), HashSet::new());
-    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = process.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        if pid == own || group_in(&stat) != Some(group) {
-            continue;
-        }
-        for file in fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {
-            let target = fs::read_link(file.path()).unwrap_or_default();
-            let inode =
-                target.to_str().and_then(|target| target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
-            inodes.extend::<Option<u64>>(inode);
-        }
-    }
+    let (own, group) = (getpid().as_raw_nonzero().get(), getpgrp().as_raw_nonzero().get());
+    let others = processes().filter(|process| process.group == group && process.pid != own);
+    let inodes: HashSet<u64> = others.flat_map(|process| process.sockets()).collect();
     sockets.into_iter().filter(|socket| inodes.contains(&socket.inode)).collect()
 }
 
-/// The process group in a line of `/proc/PID/stat`. The name of the program, in parentheses, may have blanks.
-fn group_in(stat: &str) -> Option<i32> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(2)?.parse().ok()
+/// The process that holds a socket, if the program of the user cannot have opened it. `None` if this user sees none.
+pub(super) fn foreign_holder(socket: &Waiting) -> Option<String> {
+    let own = Process::read(getpid().as_raw_nonzero().get())?;
+    let holders: Vec<_> = processes().filter(|process| process.sockets().contains(&socket.inode)).collect();
+    foreign(&own, &holders).map(|process| format!("`{}` (process {})", process.name, process.pid))
+}
+
+/// The first of these holders of a socket, if all are older than this process and of other groups. A younger process
+/// may work for the program, as the proxy of a container does.
+fn foreign<'a>(own: &Process, holders: &'a [Process]) -> Option<&'a Process> {
+    let is_foreign = |process: &Process| process.group != own.group && process.started < own.started;
+    holders.first().filter(|_| holders.iter().all(is_foreign))
+}
+
+/// A process, as `/proc/PID/stat` has it: proc_pid_stat(5).
+#[derive(Debug, PartialEq)]
+struct Process {
+    pid: i32,
+    name: String,
+    group: i32,
+    /// Clock ticks since boot.
+    started: u64,
+}
+
+impl Process {
+    fn read(pid: i32) -> Option<Self> {
+        Self::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name of the program, in parentheses, may have blanks.
+    fn parse(pid: i32, stat: &str) -> Option<Self> {
+        let (name, rest) = stat.rsplit_once(')')?;
+        let (_, name) = name.split_once('(')?;
+        let mut columns = rest.split_whitespace();
+        let group = columns.nth(2)?.parse().ok()?;
+        Some(Self { pid, name: name.to_owned(), group, started: columns.nth(16)?.parse().ok()? })
+    }
+
+    /// The numbers of its sockets.
+    fn sockets(&self) -> Vec<u64> {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.pid)).into_iter().flatten().flatten();
+        let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+        targets
+            .filter_map(|target| target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+            .collect()
+    }
+}
+
+fn processes() -> impl Iterator<Item = Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| Process::read(entry.file_name().to_str()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -140,8 +174,9 @@ mod tests {
         assert!(socket.is_reached_at(at.ip()) && !socket.is_reached_at("192.0.2.1".parse().unwrap()));
         tcp.set_nonblocking(true).unwrap();
         assert_eq!(tcp.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        // The process of the test is not one that it started.
+        // The process of the test is not one that it started, and no foreign one.
         assert_eq!(of_group(vec![socket]), []);
+        assert_eq!(foreign_holder(&socket), None);
         drop(tcp);
         assert_eq!(found(Carrier::Tcp, at), None);
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -162,6 +197,25 @@ mod tests {
         };
         let mapped = read(&format!("{}:0050", words(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().octets())));
         assert!(mapped.is_reached_at("192.0.2.1".parse().unwrap()), "{mapped:?}");
-        assert_eq!(group_in("12 (a ) b) S 1 34 34 0"), Some(34));
+    }
+
+    #[test]
+    fn a_process_is_read_from_its_line() {
+        let line = "12 (a ) b) S 1 34 34 0 -1 4194304 1 0 0 0 5 6 7 8 20 0 1 0 910 11 12";
+        let process = Process { pid: 12, name: "a ) b".to_owned(), group: 34, started: 910 };
+        assert_eq!(Process::parse(12, line), Some(process));
+        assert_eq!(Process::parse(12, "12 (a) S 1"), None);
+    }
+
+    #[test]
+    fn a_socket_is_foreign_if_all_its_processes_are_older_and_of_other_groups() {
+        let process = |(group, started)| Process { pid: group, name: String::new(), group, started };
+        let is_foreign = |holders: &[(i32, u64)]| {
+            let holders: Vec<_> = holders.iter().copied().map(process).collect();
+            foreign(&process((5, 100)), &holders).is_some()
+        };
+        let (old, young) = ((7, 99), (8, 100));
+        assert!(is_foreign(&[old]) && is_foreign(&[old, old]));
+        assert!(!is_foreign(&[young]) && !is_foreign(&[old, young]) && !is_foreign(&[]) && !is_foreign(&[(5, 99)]));
     }
 }
