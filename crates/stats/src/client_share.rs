@@ -11,6 +11,7 @@ use wirelab_model::journal::{LinkCheck, TrialRecord};
 use wirelab_model::metric::{Better, Value};
 use wirelab_model::outcome::Outcome;
 use wirelab_model::path::PathRecord;
+use wirelab_model::placement::Distance;
 use wirelab_model::plan::Plan;
 use wirelab_model::reference::{CellReference, NotReferenced, References};
 
@@ -160,15 +161,17 @@ impl Source<'_> {
         }
     }
 
-    /// Whether packets of a cell take longer than over a wire: its link has a delay, or hosts are that far apart.
-    fn has_delay(&self, cell: usize) -> bool {
+    /// Whether packets of a cell take longer than over a wire: its link has a delay, or its hosts are that far apart.
+    /// `None` if this is unknown.
+    fn has_delay(&self, cell: usize) -> Option<bool> {
         let link = self.plan.cells.get(cell).and_then(|cell| cell.job.topology.link.as_ref());
-        match link {
-            Some(link) => !link.is_wire(),
-            None => match self.network(cell, &self.of_cell(cell, METRIC)) {
-                Share::Measured { share, .. } => share >= NEGLIGIBLE_TRIP,
-                Share::Missing(why) => why != WhyNot::NoLink,
-            },
+        if let Some(link) = link {
+            return Some(!link.is_wire());
+        }
+        match self.network(cell, &self.of_cell(cell, METRIC)) {
+            Share::Measured { share, .. } => Some(share >= NEGLIGIBLE_TRIP),
+            Share::Missing(WhyNot::NoLink) => Some(false),
+            Share::Missing(_) => None,
         }
     }
 
@@ -187,7 +190,7 @@ impl Source<'_> {
         };
         let server = of(|medians| 1.0 - medians[0] / medians[1]);
         let client = match (self.has_delay(cell), &server) {
-            (true, Share::Measured { .. }) => Share::Missing(WhyNot::RoundTrips),
+            (Some(true) | None, Share::Measured { .. }) => Share::Missing(WhyNot::RoundTrips),
             _ => of(|medians| medians[0] / medians[1]),
         };
         let reference = quantile::median(&referred.values().copied().collect::<Vec<_>>());
@@ -205,7 +208,9 @@ impl Source<'_> {
         let is_here = |path: &&PathRecord| path.placement.split(", ").any(|name| name == topology.placement);
         let mut on_path = self.links.iter().flat_map(|check| &check.paths).filter(is_here).peekable();
         if topology.link.is_none() && on_path.peek().is_none() {
-            return Share::Missing(WhyNot::NoLink);
+            // Nodes of a cluster are apart, and the lab does not measure their paths.
+            let is_far = Distance::of(&topology.placement).is_some_and(|distance| distance > Distance::SameNode);
+            return Share::Missing(if is_far { WhyNot::LinkNotMeasured } else { WhyNot::NoLink });
         }
         let on_path = on_path.filter_map(|path| Some(path.reading.value()?.round_trip.median_ns as f64));
         let trips: Vec<f64> = on_link.chain(on_path).collect();
@@ -250,7 +255,7 @@ impl Source<'_> {
         let [Some(one), Some(other)] = cells.map(|cell| self.plan.cells.get(cell)) else { return false };
         let shared = cells.map(|cell| self.references.cells.get(cell));
         let differs = one.job.protocol != other.job.protocol || one.job.target != other.job.target;
-        let is_delayed = cells.iter().any(|cell| self.has_delay(*cell));
+        let is_delayed = cells.iter().any(|cell| self.has_delay(*cell) == Some(true));
         differs && one.job.client == other.job.client && !is_delayed && shared[0] != shared[1]
     }
 }

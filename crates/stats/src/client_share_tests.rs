@@ -200,10 +200,16 @@ fn round_trips_between_hosts_are_not_the_client_s_cost() {
     let (far, verdict) = seen(round_trip(50_000));
     assert_eq!((&far.client, verdict), (&Share::Missing(WhyNot::RoundTrips), Verdict::More));
     assert!(matches!(far.network, Share::Measured { share, .. } if (0.4..0.6).contains(&share)), "{far:?}");
-    // An unknown round trip may be long.
-    let (unknown, _) = seen(Measured::Missing(Missing::NoDatagramCameBack));
-    assert_eq!(unknown.client, Share::Missing(WhyNot::RoundTrips));
-    assert_eq!(unknown.network, Share::Missing(WhyNot::LinkNotMeasured));
+    // An unknown round trip may be long, or short: the share and the verdict are both withheld.
+    let not_measured = (Share::Missing(WhyNot::RoundTrips), Share::Missing(WhyNot::LinkNotMeasured), CLIENT_BOUND);
+    let (unknown, verdict) = seen(Measured::Missing(Missing::NoDatagramCameBack));
+    assert_eq!((unknown.client, unknown.network, verdict), not_measured);
+    // The lab of a cluster measures no path.
+    let mut apart = plan();
+    apart.cells.iter_mut().for_each(|cell| cell.job.topology.placement = "other-node".to_owned());
+    let mut analysis = analyse(&apart, &records, &references);
+    let shares = analysis.shares.swap_remove(0);
+    assert_eq!((shares.client, shares.network, verdicts(&analysis)[0]), not_measured);
 }
 
 #[test]
