@@ -33,7 +33,7 @@ build:
 	$(CARGO) build --release --locked -p wirelab
 	@deploy/strip.sh $(WIRELAB)
 
-check: lint ## formatting, lints and unit tests: the inner loop of development
+check: deny prose format ## formatting, and unit tests with the lints of their crates: the inner loop of development
 	$(CARGO) test $(LINTED) --profile tests --locked --workspace --lib --bins
 
 test: setup deny prose format unit python ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
@@ -42,7 +42,7 @@ setup:
 	@echo "== what the tests need"
 	@tests/setup.sh
 
-lint: deny prose format
+lint: deny prose format ## formatting, and lints without a test
 	@echo "== lints"
 	$(CARGO) clippy --profile tests --locked --workspace --all-targets -- -D warnings
 
