@@ -134,13 +134,13 @@ faults: ## fail each operation of a run that changes files or starts something, 
 	WIRELAB_FAULTS=all $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture faults::
 
 bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
-	tests/bench-peers.sh
+	tests/bench/peers.sh
 
 bench-null-server: ## compare the null server with nginx (some minutes)
-	tests/bench-null-server.sh
+	tests/bench/null-server.sh
 
 bench-engine: ## compare the load engine with wrk and h2load (BEFORE=PATH: and with an earlier build; some minutes)
-	tests/bench-engine.sh $(CASES)
+	tests/bench/engine.sh $(CASES)
 
 chart: build ## the chart of the README, from the newest archived quick run (update figures and date in README.md by hand)
 	$(WIRELAB) report "$$(ls -d studies/quick/results/*/ | tail -1)" --format html > target/quick.html

@@ -21,13 +21,13 @@ SECONDS = 3
 ROUNDS = int(os.environ.get("ROUNDS", "7"))
 CONNECTIONS, STREAMS = 10, 10
 BODY = 1024
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WIRELAB = os.path.join(ROOT, "target/release/wirelab")
 PEERS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "wirelab/peers/bin")
 
 
 def tool(name):
-    """The path of a peer: on the search path, or in the cache that tests/bench-peers.sh fills."""
+    """The path of a peer: on the search path, or in the cache that tests/bench/peers.sh fills."""
     return shutil.which(name) or shutil.which(name, path=PEERS)
 
 

@@ -2,7 +2,7 @@
 # Installs nginx, wrk and h2load, builds the load engine alone with full optimisation, and compares processor time per request.
 # With BEFORE=PATH the script compares with that earlier build of the example `load` as well.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 missing=()
 command -v wrk >/dev/null || missing+=(wrk)
@@ -16,4 +16,4 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 target="${CARGO_TARGET_DIR:-target}/bench-engine"
 CARGO_TARGET_DIR="$target" "${CARGO:-cargo}" build --release --locked -p wirelab-engine --example load
-exec python3 tests/bench_engine.py "$target/release/examples/load" "$@"
+exec python3 tests/bench/engine.py "$target/release/examples/load" "$@"

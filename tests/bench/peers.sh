@@ -2,7 +2,7 @@
 # Installs the peers and compares the load generator with them: Debian packages for wrk and h2load, and oha from crates.io
 # into the user's cache.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/peers"
 
 if [ "$(id -u)" -eq 0 ]; then
@@ -19,4 +19,4 @@ fi
 wrk --version 2>/dev/null | head -1 || true
 h2load --version 2>/dev/null || true
 "$cache/bin/oha" --version
-exec python3 tests/bench_peers.py "$@"
+exec python3 tests/bench/peers.py "$@"

@@ -5,7 +5,7 @@ One nginx worker has one processor, the client with one thread the other. All to
 in rounds in random order. The script reads the processor time of the tool's process from the kernel (wait4). A ratio
 compares the engine with the tool within a round; figures are medians over rounds.
 
-    bench_engine.py ENGINE [CASE]...        cases: h1c-32, h1c-10, h1-32, h1-8-100k, h2-4x16, h2-32x1, h2-2x4-100k
+    engine.py ENGINE [CASE]...        cases: h1c-32, h1c-10, h1-32, h1-8-100k, h2-4x16, h2-32x1, h2-2x4-100k
 """
 
 import os
@@ -13,13 +13,12 @@ import random
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 
+from shared import HTTP, HTTPS, ROUNDS, documents, measure, start_nginx
+
 SECONDS = 2
-ROUNDS = int(os.environ.get("ROUNDS", "7"))
-HTTP, HTTPS = 18080, 18443
 # Case: protocol, connections, streams, file.
 CASES = {
     "h1c-32": ("h1c", 32, 1, "1k"),
@@ -30,18 +29,6 @@ CASES = {
     "h2-32x1": ("h2", 32, 1, "1k"),
     "h2-2x4-100k": ("h2", 2, 4, "100k"),
 }
-SIZES = {"1k": 1024, "100k": 102400}
-CONFIGURATION = """
-worker_processes 1; worker_cpu_affinity %s; pid %s/nginx.pid; error_log %s/error.log; daemon off;
-events { worker_connections 4096; }
-http {
-  access_log off; sendfile on; tcp_nodelay on; open_file_cache max=100;
-  keepalive_requests 1000000000; keepalive_timeout 3600;
-  server { listen 127.0.0.1:%d; root %s; }
-  server { listen 127.0.0.1:%d ssl http2; ssl_certificate %s/leaf.pem; ssl_certificate_key %s/key.pem; ssl_protocols TLSv1.3; root %s; }
-}
-"""
-
 
 def commands(engines, case, folder):
     """Tool and command of each measurement of a case."""
@@ -64,51 +51,11 @@ def count(text):
     raise ValueError(f"no count in: {text}")
 
 
-def measure(command):
-    """Processor time per request in microseconds, of the user and of the kernel, on the client's processor."""
-    with tempfile.TemporaryFile() as out:
-        pid = os.fork()
-        if pid == 0:
-            os.sched_setaffinity(0, {0})
-            os.dup2(out.fileno(), 1)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            os.execvp(command[0], command)
-        _, status, usage = os.wait4(pid, 0)
-        out.seek(0)
-        text = out.read().decode(errors="replace")
-    if status != 0:
-        raise RuntimeError(f"{command[0]} ended with status {os.waitstatus_to_exitcode(status)}")
+def time_per_request(command):
+    """Processor time per request in microseconds, of the user and of the kernel."""
+    text, user, kernel = measure(command)
     requests = count(text)
-    return usage.ru_utime / requests * 1e6, usage.ru_stime / requests * 1e6
-
-
-def certificate(folder):
-    def run(*command):
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-        "-subj", "/CN=bench CA", "-keyout", "ca.key", "-out", "ca.pem")
-    run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost",
-        "-keyout", "key.pem", "-out", "leaf.csr")
-    with open(os.path.join(folder, "ext"), "w") as file:
-        file.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
-    run("openssl", "x509", "-req", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-        "-extfile", "ext", "-out", "leaf.pem")
-
-
-def start_nginx(folder):
-    for name, size in SIZES.items():
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(bytes(i % 251 for i in range(size)))
-    certificate(folder)
-    os.chmod(folder, 0o755)
-    mask = "10" if os.cpu_count() > 1 else "1"
-    with open(os.path.join(folder, "nginx.conf"), "w") as file:
-        file.write(CONFIGURATION % (mask, folder, folder, HTTP, folder, HTTPS, folder, folder, folder))
-    server = subprocess.Popen(["/usr/sbin/nginx", "-c", os.path.join(folder, "nginx.conf")], stderr=subprocess.DEVNULL)
-    check = ["curl", "-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null", f"http://127.0.0.1:{HTTP}/1k"]
-    subprocess.run(check, check=True)
-    return server
+    return user / requests * 1e6, kernel / requests * 1e6
 
 
 def main():
@@ -122,6 +69,7 @@ def main():
     print(f"{ROUNDS} rounds of {SECONDS} s in random order; one thread; processor time per request; load of the machine {os.getloadavg()[0]:.1f}")
     print(f"{'case':<13}{'tool':<9}{'user us':>9}{'kernel us':>11}{'sum us':>9}{'engine / tool [range]':>26}")
     with tempfile.TemporaryDirectory() as folder:
+        documents(folder)
         server = start_nginx(folder)
         try:
             for case in sys.argv[2:] or CASES:
@@ -129,7 +77,7 @@ def main():
                 times = {name: [] for name in tools}
                 for _ in range(ROUNDS):
                     for name in random.sample(sorted(tools), len(tools)):
-                        times[name].append(measure(tools[name]))
+                        times[name].append(time_per_request(tools[name]))
                 for name in tools:
                     user, kernel = (statistics.median(time[i] for time in times[name]) for i in (0, 1))
                     ratios = [sum(ours) / sum(theirs) for ours, theirs in zip(times["engine"], times[name])]

@@ -5,7 +5,7 @@ One server with one thread has one processor, the same client the other: GET req
 connections of HTTP/1.1 in clear text, in rounds in random order. The script reads the processor time of the server's
 processes from /proc before and after each round. A ratio compares both servers within a round.
 
-    bench_null_server.py NULL LOAD        executables of the engine's examples `null` and `load`
+    null_server.py NULL LOAD        executables of the engine's examples `null` and `load`
 """
 
 import os
@@ -15,19 +15,13 @@ import subprocess
 import sys
 import tempfile
 
-from bench_engine import ROUNDS, SECONDS, count, start_nginx
+from engine import SECONDS, count
+from shared import HTTP, ROUNDS, SERVER_PROCESSOR, documents, processor_time, start_nginx, wait_for
 
-NULL_PORT, NGINX_PORT, CONNECTIONS = 18081, 18080, 32
-
-
-def processor_time(pid):
-    """User and kernel time of a process and its children in seconds, to the nanosecond of the scheduler."""
-    children = open(f"/proc/{pid}/task/{pid}/children").read().split()
-    own = sum(int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0]) for task in os.listdir(f"/proc/{pid}/task"))
-    return own / 1e9 + sum(processor_time(int(child)) for child in children)
+NULL_PORT, CONNECTIONS = 18081, 32
 
 
-def measure(load, pid, port, path):
+def cost_and_rate(load, pid, port, path):
     """Processor time of the server per request, in microseconds, and requests per second."""
     before = processor_time(pid)
     command = ["taskset", "-c", "0", load, "h1c", f"127.0.0.1:{port}", path, str(CONNECTIONS), "1", str(SECONDS)]
@@ -41,17 +35,17 @@ def main():
     null, load = sys.argv[1:3]
     print(f"{ROUNDS} rounds of {SECONDS} s in random order; load of the machine {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
+        documents(folder)
         nginx = start_nginx(folder)
-        command = ["taskset", "-c", "1" if os.cpu_count() > 1 else "0", null, "h1c", str(NULL_PORT)]
+        command = ["taskset", "-c", str(SERVER_PROCESSOR), null, "h1c", str(NULL_PORT)]
         server = subprocess.Popen(command, stdin=subprocess.PIPE)
         try:
-            subprocess.run(["curl", "-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null",
-                            f"http://127.0.0.1:{NULL_PORT}/bytes/1024"], check=True)
-            servers = {"null": (server.pid, NULL_PORT, "/bytes/1024"), "nginx": (nginx.pid, NGINX_PORT, "/1k")}
+            wait_for(f"http://127.0.0.1:{NULL_PORT}/bytes/1024")
+            servers = {"null": (server.pid, NULL_PORT, "/bytes/1024"), "nginx": (nginx.pid, HTTP, "/1k")}
             found = {name: [] for name in servers}
             for _ in range(ROUNDS):
                 for name in random.sample(sorted(servers), len(servers)):
-                    found[name].append(measure(load, *servers[name]))
+                    found[name].append(cost_and_rate(load, *servers[name]))
             for name, results in found.items():
                 cost, rate = (statistics.median(result[i] for result in results) for i in (0, 1))
                 print(f"{name:<6} {cost:6.2f} us of server CPU per request, {1e6 / cost:9,.0f} requests per CPU second, "
