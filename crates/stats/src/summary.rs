@@ -212,7 +212,8 @@ impl Requests {
             return Value::missing(too_few(count, 0.99, needed));
         }
         let limit = STALL * self.service.quantile(0.99);
-        let stalled = self.service.sum_above(limit) + self.failure.sum_above(limit);
+        // The sum of nothing is -0, which would be printed as such.
+        let stalled = 0.0 + self.service.sum_above(limit) + self.failure.sum_above(limit);
         Value::finite(stalled / (self.service.sum_above(0.0) + self.failure.sum_above(0.0)), Missing::NoSuccess)
     }
 
