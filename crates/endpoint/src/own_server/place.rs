@@ -56,7 +56,7 @@ impl Place {
             }
             Self::Port { carrier, at, is_told } => {
                 match listeners(*carrier, *at).iter().find_map(sockets::foreign_holder) {
-                    Some(other) => format!("The port belongs to {other}, which ran before it"),
+                    Some(other) => format!("The port belongs to {other}, which ran before it. Remedy: end it"),
                     None => found(*carrier, *at, *is_told, limit, &sockets::of_group(sockets::all(*carrier))),
                 }
             }
