@@ -37,6 +37,8 @@ pub struct Poller {
     alarm: OwnedFd,
     armed: Option<Instant>,
     events: Vec<libc::epoll_event>,
+    /// Whether the kernel has `epoll_pwait2`.
+    has_wait: bool,
 }
 
 impl Poller {
@@ -54,7 +56,7 @@ impl Poller {
         };
         // SAFETY: the option takes a number. It shortens the kernel's tolerance of this thread's waits from 50 us.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-        let poller = Self { epoll, alarm, armed: None, events: Vec::with_capacity(BATCH) };
+        let poller = Self { epoll, alarm, armed: None, events: Vec::with_capacity(BATCH), has_wait: true };
         poller.register(poller.alarm.as_raw_fd(), ALARM, libc::EPOLLIN)?;
         Ok(poller)
     }
@@ -130,25 +132,13 @@ impl Poller {
         let limit = limit.map(timespec);
         let limit = limit.as_ref().map_or(std::ptr::null(), |limit| limit as *const libc::timespec);
         self.events.clear();
-        // SAFETY: the kernel writes at most `BATCH` events to the vector, which has that capacity; `limit` is null or
-        // lives through the call; no signal mask is given.
-        let count = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.epoll.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                BATCH as libc::c_int,
-                limit,
-                std::ptr::null::<libc::sigset_t>(),
-                0_usize,
-            )
+        let count = match self.take(limit) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),
+            Err(error) => return Err(error),
         };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
-        }
         // SAFETY: the kernel initialised the first `count` events.
-        unsafe { self.events.set_len(count as usize) };
+        unsafe { self.events.set_len(count) };
         let Some(place) = self.events.iter().position(|event| event.u64 == ALARM) else { return Ok(false) };
         self.events.swap_remove(place);
         self.armed = None;
@@ -156,6 +146,41 @@ impl Poller {
         // SAFETY: the buffer is a live `u64`, and its exact size is passed. An error means that it did not expire.
         unsafe { libc::read(self.alarm.as_raw_fd(), (&raw mut expirations).cast(), size_of::<u64>()) };
         Ok(true)
+    }
+
+    /// Waits, and has the kernel write events to the empty vector. Returns how many.
+    fn take(&mut self, limit: *const libc::timespec) -> io::Result<usize> {
+        if self.has_wait {
+            // SAFETY: the kernel writes at most `BATCH` events to the vector, which has that capacity; `limit` is null
+            // or lives through the call; no signal mask is given.
+            let count = unsafe {
+                libc::syscall(
+                    libc::SYS_epoll_pwait2,
+                    self.epoll.as_raw_fd(),
+                    self.events.as_mut_ptr(),
+                    BATCH as libc::c_int,
+                    limit,
+                    std::ptr::null::<libc::sigset_t>(),
+                    0_usize,
+                )
+            };
+            match counted(count) {
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.has_wait = false,
+                result => return result,
+            }
+        }
+        self.take_on_an_old_kernel(limit)
+    }
+
+    /// The same with calls of Linux before 5.11. `epoll_wait` alone counts its limit in milliseconds.
+    fn take_on_an_old_kernel(&mut self, limit: *const libc::timespec) -> io::Result<usize> {
+        let mut epoll = libc::pollfd { fd: self.epoll.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor that lives through the call, as does `limit` unless it is null; no signal mask.
+        counted(unsafe { libc::ppoll(&raw mut epoll, 1, limit, std::ptr::null()) }.into())?;
+        // SAFETY: the kernel writes at most `BATCH` events to the vector, which has that capacity.
+        let count =
+            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), self.events.as_mut_ptr(), BATCH as libc::c_int, 0) };
+        counted(count.into())
     }
 
     /// Number of sockets that the last wait returned.
@@ -174,6 +199,11 @@ impl Poller {
     }
 }
 
+/// The result of a call that counts, or is negative for an error.
+fn counted(count: libc::c_long) -> io::Result<usize> {
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
 fn timespec(length: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(length.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -190,4 +220,32 @@ unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     }
     // SAFETY: as the caller guarantees.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn with_and_without_epoll_pwait2_waits_end_at_events_alarms_and_limits() {
+        for has_wait in [true, false] {
+            let mut poller = Poller::new().unwrap();
+            poller.has_wait = has_wait;
+            let (mut near, far) = UnixStream::pair().unwrap();
+            poller.add(&far, 7).unwrap();
+            poller.wait(None).unwrap();
+            assert_eq!((poller.count(), poller.event(0).token, poller.event(0).readable), (1, 7, false), "writable");
+            assert!(!poller.wait(Some(Duration::from_micros(10))).unwrap());
+            assert_eq!(poller.count(), 0);
+            near.write_all(b"x").unwrap();
+            assert!(!poller.wait(None).unwrap());
+            assert!(poller.event(0).readable);
+            poller.wake_at(Instant::now()).unwrap();
+            assert!(poller.wait(None).unwrap());
+            assert_eq!(poller.has_wait, has_wait, "the kernel of the tests has epoll_pwait2");
+        }
+    }
 }
