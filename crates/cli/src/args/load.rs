@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
+use wirelab_model::datagram::DatagramPayload;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::ramp::Ramp;
 use wirelab_model::requirement::Statement;
 use wirelab_model::spec::Arrivals;
-use wirelab_model::units::{Frequency, Span};
+use wirelab_model::units::{Frequency, Size, Span};
 use wirelab_model::warm_up::WarmUp;
 
 use super::{MixArgs, RequestArgs, ShowArgs};
@@ -120,6 +121,10 @@ pub struct LoadArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=20),
           conflicts_with_all = ["connect_to", "unix_socket", "curl", "targets", "har", "request_file", "weights"])]
     pub follow: Option<u32>,
+    /// The largest UDP payload, with h3: QUIC searches for sizes up to it, as far as path and server carry them. The
+    /// loopback interface carries 65507 B. Default: 1452 B, as on Ethernet
+    #[arg(long, value_name = "SIZE", value_parser = payload)]
+    pub max_udp_payload: Option<DatagramPayload>,
     /// Deadline of a connection's handshake
     #[arg(long, default_value = "5 s")]
     pub connect_timeout: Span,
@@ -231,6 +236,15 @@ pub enum TlsArg {
     /// TLS 1.3
     #[value(name = "1.3")]
     Tls13,
+}
+
+/// Reads --max-udp-payload. RFC 9000, section 14: a QUIC path carries 1200 bytes.
+fn payload(text: &str) -> Result<DatagramPayload, String> {
+    let size: Size = text.parse().map_err(|error| format!("{error}"))?;
+    match u16::try_from(size.bytes()) {
+        Ok(bytes @ 1200..=65_527) => Ok(DatagramPayload(bytes)),
+        _ => Err("expected a size from 1200 B to 65527 B".to_owned()),
+    }
 }
 
 /// The clients that can send load.

@@ -274,6 +274,12 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
             "with --rate or --ramp and --new-connections every request opens a connection at once; -c would limit nothing",
         ));
     }
+    if args.max_udp_payload.is_some() && protocol != Protocol::H3 {
+        return Err(Failure::input(format!(
+            "--max-udp-payload concerns h3, and {} has no datagrams",
+            protocol.title()
+        )));
+    }
     let workers =
         args.connections.checked_mul(args.streams).ok_or_else(|| Failure::input("-c times -m is too large"))?;
     let mut spec = requests.spec(protocol, &args.reach, args.connect_timeout, args.seed);
@@ -293,6 +299,7 @@ fn spec(args: &LoadArgs, requests: &Requests, protocol: Protocol) -> Result<Clie
         (None, Some(count)) => Extent::Requests(count),
         (None, None) => Extent::DurationNs(args.duration.unwrap_or(DEFAULT_DURATION).nanos()),
     };
+    spec.transport.max_udp_payload = args.max_udp_payload.map(|payload| payload.0);
     spec.warm_up = args.warm_up.extent();
     spec.until_steady = args.warm_up.is_until_steady();
     spec.resumption = match args.resumption {

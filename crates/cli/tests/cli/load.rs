@@ -516,6 +516,21 @@ fn arguments_that_would_do_nothing_are_refused() {
     check(&["https://localhost/", "--steps", "100/s,fast"], &["--steps", "fast"]);
     check(&["https://localhost/", "--steps", "100/s", "--rate", "100/s"], &["--steps", "--rate"]);
     check(&["https://localhost/", "--every", "10ms"], &["the shortest interval is 100 ms"]);
+    check(&["https://localhost/", "--max-udp-payload", "16 KB"], &["--max-udp-payload", "HTTP/2", "no datagrams"]);
+    check(&["https://localhost/", "-p", "h3", "--max-udp-payload", "1 KB"], &["1200 B", "65527 B"]);
+}
+
+#[test]
+fn the_largest_datagram_is_the_one_asked_for_with_either_client() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H3));
+    let url = url(Protocol::H3, server.port, "/bytes/100000");
+    for client in ["engine", "builtin"] {
+        let more = ["-n", "3", "--client", client, "--max-udp-payload", "1300 B", "--json"];
+        let found = json(&load(&place, Protocol::H3, &url, &more).with_status(0));
+        let of = |name: &str| found["configured"][name].clone();
+        assert_eq!((of("max_udp_payload"), of("udp_payload")), (1300.into(), 1300.into()), "{client}");
+    }
 }
 
 #[test]
