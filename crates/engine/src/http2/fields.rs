@@ -104,9 +104,13 @@ pub(super) struct Decoder {
     table: VecDeque<Entry>,
     size: u32,
     largest: u32,
-    /// The last block that changed nothing, and its fields: most responses repeat it.
+    /// The last block, if it means the same when it comes again, and its fields: most responses repeat it.
     last: Vec<u8>,
     known: Option<Fields>,
+    /// The entries that the last block inserted. Some servers insert the same ones with each response.
+    inserted: Vec<Entry>,
+    /// Whether the last block refers to entries of the table, whose indices each insertion changes.
+    refers: bool,
     text: Vec<u8>,
     /// `:method` and `:path` of the last block that had them.
     pub method: Vec<u8>,
@@ -117,8 +121,8 @@ pub(super) struct Decoder {
 
 impl Default for Decoder {
     fn default() -> Self {
-        let (table, last, text, method, path, message) = Default::default();
-        Self { table, size: 0, largest: TABLE, last, known: None, text, method, path, message }
+        let (table, last, inserted, text, method, path, message) = Default::default();
+        Self { table, size: 0, largest: TABLE, last, known: None, inserted, refers: false, text, method, path, message }
     }
 }
 
@@ -126,9 +130,15 @@ impl Decoder {
     /// Decodes a block of fields.
     pub fn decode(&mut self, block: &[u8]) -> Result<Fields, Failure> {
         if let Some(fields) = self.known.filter(|_| self.last == block) {
+            for place in 0..self.inserted.len() {
+                self.insert(self.inserted[place].clone());
+            }
             return Ok(fields);
         }
-        let (mut fields, mut changed) = (Fields::default(), false);
+        self.known = None;
+        self.inserted.clear();
+        self.refers = false;
+        let (mut fields, mut resized) = (Fields::default(), false);
         let (mut began, mut is_late) = (false, false);
         let mut rest = block;
         while let Some(first) = rest.first().copied() {
@@ -140,7 +150,7 @@ impl Decoder {
                 if began {
                     return Err(broken());
                 }
-                changed = true;
+                resized = true;
                 let size = integer(&mut rest, 5)?;
                 self.largest = u32::try_from(size).ok().filter(|size| *size <= TABLE).ok_or_else(broken)?;
                 self.evict(0);
@@ -150,7 +160,7 @@ impl Decoder {
                 let entry = self.literal(&mut rest, if indexed { 6 } else { 4 })?;
                 let field = entry.field;
                 if indexed {
-                    changed = true;
+                    self.inserted.push(entry.clone());
                     self.insert(entry);
                 }
                 field
@@ -181,8 +191,7 @@ impl Decoder {
             is_late |= !field.is_pseudo();
             fields.flaw = fields.flaw.or(flaw);
         }
-        self.known = None;
-        if !changed {
+        if !resized && (self.inserted.is_empty() || !self.refers) {
             self.last.clear();
             self.last.extend_from_slice(block);
             self.known = Some(fields);
@@ -202,6 +211,7 @@ impl Decoder {
             CODING => (Field::Flawed(valid::CONNECTION), None),
             1..=61 => (Field::Other, None),
             _ => {
+                self.refers = true;
                 let entry = self.table.get(index - 62).ok_or_else(broken)?;
                 (entry.field, entry.value.as_deref())
             }
@@ -253,7 +263,10 @@ impl Decoder {
                 };
                 (name, size)
             }
-            _ => self.name(index)?,
+            _ => {
+                self.refers |= index > 61;
+                self.name(index)?
+            }
         };
         let size = self.string(rest)?;
         let field = match name {
@@ -419,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_block_is_known_unless_it_changes_the_table() {
+    fn a_repeated_block_is_known_and_inserts_its_entries_again() {
         let mut decoder = Decoder::default();
         let mut block = Vec::new();
         encode_named(&mut block, true, LENGTH, b"12");
@@ -427,7 +440,7 @@ mod tests {
         let expected = Fields { length: Some(12), grpc_status: Some(3), ..Fields::default() };
         for entries in 1..4 {
             assert_eq!(decoder.decode(&block).unwrap(), expected);
-            assert_eq!((decoder.table.len(), decoder.known), (entries, None));
+            assert_eq!((decoder.table.len(), decoder.known), (entries, Some(expected)));
         }
         for _ in 0..2 {
             // The status 404, and the indexed length.
@@ -437,6 +450,13 @@ mod tests {
             );
             assert!(decoder.known.is_some());
         }
+        // An insertion changes what the index in the same block means the next time.
+        decoder.decode(&[0xbe, 0x5c, 0x01, b'7']).unwrap();
+        assert_eq!(decoder.known, None);
+        assert_eq!(decoder.decode(&[0xbe]).unwrap().length, Some(7));
+        // So does a new size of the table.
+        decoder.decode(&[0x20, 0x88]).unwrap();
+        assert_eq!((decoder.known, decoder.table.len()), (None, 0));
     }
 
     #[test]
@@ -470,11 +490,12 @@ mod tests {
             ),
         ) {
             let (mut one, mut two) = (Decoder::default(), Decoder::default());
-            for block in &blocks {
+            for block in blocks.iter().flat_map(|block| [block, block, block]) {
                 two.known = None;
-                let (one, two) = (one.decode(block), two.decode(block));
-                prop_assert_eq!(one.as_ref().ok(), two.as_ref().ok());
-                if one.is_err() {
+                let (found, expected) = (one.decode(block), two.decode(block));
+                prop_assert_eq!(found.as_ref().ok(), expected.as_ref().ok());
+                prop_assert_eq!(format!("{:?}", one.table), format!("{:?}", two.table));
+                if found.is_err() {
                     break;
                 }
             }
