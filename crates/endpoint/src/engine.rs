@@ -12,7 +12,7 @@ use wirelab_engine::raw::RawStream;
 use wirelab_engine::stream::StreamDialer;
 
 use crate::client::Driver;
-use crate::client::engine_quic::QuicDialer;
+use crate::client::engine_quic::{Http3, QuicDialer};
 use crate::contract::{self, Binding};
 use crate::describe::{role, without_roles};
 use crate::refusal::Refusal;
@@ -87,7 +87,7 @@ pub(crate) fn driver(protocol: Protocol) -> Result<Driver, Refusal> {
         Protocol::Tcp | Protocol::Tls => Ok(Driver::engine::<StreamDialer<RawStream>>()),
         Protocol::H1c | Protocol::H1 => Ok(Driver::engine::<StreamDialer<Http1>>()),
         Protocol::H2c | Protocol::H2 | Protocol::Grpcc | Protocol::Grpc => Ok(Driver::engine::<StreamDialer<Http2>>()),
-        Protocol::H3 => Ok(Driver::engine::<QuicDialer>()),
+        Protocol::H3 => Ok(Driver::engine::<QuicDialer<Http3>>()),
         _ => Err(Refusal::unsupported(format!("`{protocol}`: the load engine does not support it yet"))),
     }
 }

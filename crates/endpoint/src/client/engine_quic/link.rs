@@ -1,4 +1,4 @@
-//! A QUIC connection with HTTP/3 on it.
+//! A QUIC connection with an application on it.
 
 mod streams;
 
@@ -10,20 +10,19 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, Event as QuicEvent, StreamId, Transmit, VarInt,
+    Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, Event as QuicEvent, Transmit, VarInt,
 };
 use rustls::HandshakeKind;
 use serde_json::json;
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_contract::protocol::Protocol;
 use wirelab_contract::sample::Handshake;
 use wirelab_contract::spec::Resumption;
-use wirelab_engine::http3::{Inward, code};
 use wirelab_engine::link::Link;
 use wirelab_engine::machine::{Event, Inbox, Slot};
 use wirelab_engine::poller::{Poller, Readiness};
 
 use super::Common;
+use super::application::Application;
 use super::exchange::Exchanges;
 use super::socket::{Got, Scratch, Socket};
 use crate::client::dial::{negotiated, nothing_listens};
@@ -34,16 +33,12 @@ use crate::quic_meter::reading;
 use crate::quic_session::{SessionFacts, Tickets};
 use crate::transport_accounts::{Account, Accounts, Meter};
 use crate::transport_reading::Reading;
-use streams::open_control;
-
-/// The attempted operation in failure messages.
-const ATTEMPT: &str = "sending a request by HTTP/3";
 
 /// A connection.
-pub(crate) struct QuicLink {
+pub(crate) struct QuicLink<A: Application> {
     /// The first field, because fields drop in order: it reads the connection.
     _account: Account,
-    common: Rc<Common>,
+    common: Rc<Common<A>>,
     socket: Socket,
     endpoint: Endpoint,
     handle: ConnectionHandle,
@@ -51,11 +46,10 @@ pub(crate) struct QuicLink {
     phase: Phase,
     handshake: Option<Handshake>,
     tickets: Option<Arc<Tickets>>,
-    exchanges: Exchanges,
+    exchanges: Exchanges<A>,
     /// Requests that wait until the server allows more streams.
     queued: VecDeque<(Slot, usize)>,
-    /// Unidirectional streams of the server.
-    inward: Vec<(StreamId, Inward)>,
+    application: A,
     /// A transmission that the kernel did not take yet; its bytes are in `out`.
     pending: Option<Transmit>,
     out: Vec<u8>,
@@ -97,9 +91,9 @@ impl Meter for Shared {
     }
 }
 
-impl QuicLink {
+impl<A: Application> QuicLink<A> {
     pub(super) fn new(
-        common: Rc<Common>,
+        common: Rc<Common<A>>,
         socket: Socket,
         endpoint: Endpoint,
         handle: ConnectionHandle,
@@ -120,7 +114,7 @@ impl QuicLink {
             tickets: None,
             exchanges: Exchanges::default(),
             queued: VecDeque::new(),
-            inward: Vec::new(),
+            application: A::default(),
             pending: None,
             out: Vec::new(),
             timer: None,
@@ -128,7 +122,7 @@ impl QuicLink {
     }
 }
 
-impl Link for QuicLink {
+impl<A: Application> Link for QuicLink<A> {
     fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Early | Phase::Open)
     }
@@ -148,7 +142,7 @@ impl Link for QuicLink {
     fn cancel(&mut self, slot: Slot) {
         self.queued.retain(|queued| queued.0 != slot);
         if let Some(exchange) = self.exchanges.take_slot(slot) {
-            exchange.abandon(&mut self.connection.lock(), given_up_code(Protocol::H3).into());
+            exchange.abandon(&mut self.connection.lock(), given_up_code(A::PROTOCOL).into());
         }
     }
 
@@ -157,7 +151,7 @@ impl Link for QuicLink {
         let connection = &mut *shared.lock();
         if self.phase == Phase::New {
             self.phase = Phase::Early;
-            open_control(connection);
+            self.application.begin(connection);
             inbox.events.push(Event::Opened { connected: None, ready: Some(Instant::now()) });
         }
         if ready.readable {
@@ -199,14 +193,14 @@ impl Link for QuicLink {
         let shared = self.connection.clone();
         let connection = &mut *shared.lock();
         self.report(connection);
-        connection.close(Instant::now(), done_code(Protocol::H3).into(), Bytes::new());
+        connection.close(Instant::now(), done_code(A::PROTOCOL).into(), Bytes::new());
         // Nothing depends on the goodbye.
         let _ = self.transmit(connection);
         self.phase = Phase::Ended;
     }
 }
 
-impl QuicLink {
+impl<A: Application> QuicLink<A> {
     fn is_established(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Closing)
     }
@@ -217,7 +211,7 @@ impl QuicLink {
                 format!("connecting to {} at {} by QUIC", self.common.name, self.socket.server)
             }
             Phase::Early => "sending a request as early data".to_owned(),
-            Phase::Open | Phase::Closing | Phase::Ended => ATTEMPT.to_owned(),
+            Phase::Open | Phase::Closing | Phase::Ended => A::ATTEMPT.to_owned(),
         }
     }
 
@@ -274,7 +268,7 @@ impl QuicLink {
         let handled = self.handle(connection, inbox);
         if let Err(failure) = &handled {
             let reason = Bytes::copy_from_slice(failure.message.as_bytes());
-            connection.close(Instant::now(), VarInt::from_u32(code::GENERAL_PROTOCOL_ERROR), reason);
+            connection.close(Instant::now(), VarInt::from_u32(A::CODES.broken), reason);
             let _ = self.transmit(connection);
             self.phase = Phase::Ended;
         }
@@ -312,7 +306,7 @@ impl QuicLink {
         }
         let was_early = std::mem::replace(&mut self.phase, Phase::Open) == Phase::Early;
         if !was_early {
-            open_control(connection);
+            self.application.begin(connection);
             inbox.events.push(Event::Opened { connected: None, ready: Some(Instant::now()) });
             return Ok(());
         }
@@ -322,8 +316,7 @@ impl QuicLink {
         }
         // All streams are gone, and their content must be sent again (RFC 9001, section 4.6.2).
         self.handshake = Some(Handshake::EarlyRejected);
-        self.inward.clear();
-        open_control(connection);
+        self.application.begin(connection);
         let sent: Vec<_> = self.exchanges.drain().map(|exchange| (exchange.slot, exchange.number)).collect();
         let waiting = std::mem::take(&mut self.queued);
         for (slot, number) in sent.into_iter().chain(waiting) {

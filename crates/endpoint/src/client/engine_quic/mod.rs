@@ -1,7 +1,8 @@
-//! HTTP/3 for the load engine: quinn's protocol machine without its runtime, on the reactor of the engine.
+//! HTTP/3 and raw QUIC for the load engine: quinn's protocol machine without its runtime, on the reactor of the engine.
 //!
 //! Every connection has its own UDP socket, so that one event of the reactor belongs to one connection.
 
+mod application;
 mod exchange;
 mod link;
 mod socket;
@@ -15,7 +16,6 @@ use quinn_proto::{ClientConfig, Endpoint, EndpointConfig};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
 use wirelab_contract::spec::{ClientSpec, Resumption};
-use wirelab_engine::http3::{Decoder, Encoded};
 use wirelab_engine::link::Dialer;
 use wirelab_engine::poller::Poller;
 
@@ -28,35 +28,36 @@ use crate::refusal::Refusal;
 use crate::tls;
 use crate::transport_accounts::Accounts;
 
+use application::Application;
+pub(crate) use application::Http3;
 pub(crate) use link::QuicLink;
 use socket::{Scratch, Socket};
 
 /// Opens connections to the server of a spec.
-pub(crate) struct QuicDialer {
+pub(crate) struct QuicDialer<A: Application> {
     servers: Servers,
     name: String,
     config: ClientConfig,
     idle: std::time::Duration,
-    common: Rc<Common>,
+    common: Rc<Common<A>>,
     tickets: Arc<tls::TicketStore>,
     accounts: Accounts,
 }
 
 /// State that all connections of a thread share.
-struct Common {
+struct Common<A: Application> {
     settings: QuicSettings,
     endpoint: Arc<EndpointConfig>,
     alpn: Vec<u8>,
     name: String,
     resumption: Resumption,
-    requests: Vec<Encoded>,
-    decoder: RefCell<Decoder>,
+    plan: A::Plan,
     scratch: RefCell<Scratch>,
     configured: RefCell<Configured>,
 }
 
-impl Dialer for QuicDialer {
-    type Link = QuicLink;
+impl<A: Application> Dialer for QuicDialer<A> {
+    type Link = QuicLink<A>;
 
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
@@ -72,8 +73,7 @@ impl Dialer for QuicDialer {
             alpn: spec.protocol.alpn().unwrap_or_default().as_bytes().to_vec(),
             name: spec.server_name.clone(),
             resumption: spec.resumption,
-            requests: Encoded::all(spec)?,
-            decoder: RefCell::default(),
+            plan: A::plan(spec)?,
             scratch: RefCell::default(),
         };
         Ok(Self {
@@ -87,7 +87,7 @@ impl Dialer for QuicDialer {
         })
     }
 
-    fn dial(&mut self, poller: &Poller, token: u64) -> Result<QuicLink, Failure> {
+    fn dial(&mut self, poller: &Poller, token: u64) -> Result<QuicLink<A>, Failure> {
         let common = &self.common;
         let server = self.servers.next();
         let socket = Socket::open(&common.settings, server).map_err(Refusal::into_failure)?;
