@@ -12,7 +12,8 @@ use wirelab_engine::raw::RawStream;
 use wirelab_engine::stream::StreamDialer;
 
 use crate::client::Driver;
-use crate::client::engine_quic::{Http3, QuicDialer};
+use crate::client::engine_quic::{Http3, QuicDialer, Raw};
+use crate::client::engine_udp::UdpDialer;
 use crate::contract::{self, Binding};
 use crate::describe::{role, without_roles};
 use crate::refusal::Refusal;
@@ -21,26 +22,13 @@ use crate::server::null;
 /// The name of the endpoint.
 pub const NAME: &str = "engine";
 
-/// The protocols of its client.
-const PROTOCOLS: [Protocol; 9] = [
-    Protocol::Tcp,
-    Protocol::Tls,
-    Protocol::H1c,
-    Protocol::H1,
-    Protocol::H2c,
-    Protocol::H2,
-    Protocol::H3,
-    Protocol::Grpcc,
-    Protocol::Grpc,
-];
-
 /// The protocols of its server.
 const SERVED: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
 
 /// The description that `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
-    let client = Some(Role { own_requests: true, until_steady: true, ..role(&PROTOCOLS) });
+    let client = Some(Role { own_requests: true, until_steady: true, ..role(&Protocol::ALL) });
     let features = vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Redirect, Feature::Heron];
     let server = Some(Role { features, ..role(&SERVED) });
     Description { server, client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls", "quinn-proto"]) }
@@ -72,22 +60,17 @@ pub fn request(spec_text: &str) -> i32 {
 
 /// Like [`request`], on any streams.
 pub fn request_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
-    contract::request(spec_text, driver, input, output)
-}
-
-/// Whether the engine has this protocol.
-#[must_use]
-pub fn supports(protocol: Protocol) -> bool {
-    PROTOCOLS.contains(&protocol)
+    contract::request(spec_text, |protocol| Ok(driver(protocol)), input, output)
 }
 
 /// The driver of a protocol.
-pub(crate) fn driver(protocol: Protocol) -> Result<Driver, Refusal> {
+pub(crate) fn driver(protocol: Protocol) -> Driver {
     match protocol {
-        Protocol::Tcp | Protocol::Tls => Ok(Driver::engine::<StreamDialer<RawStream>>()),
-        Protocol::H1c | Protocol::H1 => Ok(Driver::engine::<StreamDialer<Http1>>()),
-        Protocol::H2c | Protocol::H2 | Protocol::Grpcc | Protocol::Grpc => Ok(Driver::engine::<StreamDialer<Http2>>()),
-        Protocol::H3 => Ok(Driver::engine::<QuicDialer<Http3>>()),
-        _ => Err(Refusal::unsupported(format!("`{protocol}`: the load engine does not support it yet"))),
+        Protocol::Udp => Driver::engine::<UdpDialer>(),
+        Protocol::Tcp | Protocol::Tls => Driver::engine::<StreamDialer<RawStream>>(),
+        Protocol::Quic => Driver::engine::<QuicDialer<Raw>>(),
+        Protocol::H1c | Protocol::H1 => Driver::engine::<StreamDialer<Http1>>(),
+        Protocol::H2c | Protocol::H2 | Protocol::Grpcc | Protocol::Grpc => Driver::engine::<StreamDialer<Http2>>(),
+        Protocol::H3 => Driver::engine::<QuicDialer<Http3>>(),
     }
 }

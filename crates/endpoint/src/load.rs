@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::{Configured, WarmedUp};
-use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientSpec, Extent};
 use wirelab_engine::intervals::{IntervalReader, Intervals};
 use wirelab_engine::progress::Progress as ThreadProgress;
@@ -33,13 +32,6 @@ pub enum Client {
 }
 
 impl Client {
-    /// The client of these protocols if nothing else is wanted: the load engine if it has all of them. Protocols that
-    /// are compared have one client, so that they differ in nothing else.
-    #[must_use]
-    pub fn of(protocols: &[Protocol]) -> Self {
-        if protocols.iter().all(|protocol| engine::supports(*protocol)) { Self::Engine } else { Self::Builtin }
-    }
-
     /// The name, which is that of the endpoint.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -135,7 +127,7 @@ pub fn run(
     let watch = Watch { look, every };
     let driver = match client {
         Client::Builtin => builtin::driver(spec.protocol),
-        Client::Engine => engine::driver(spec.protocol)?,
+        Client::Engine => engine::driver(spec.protocol),
     };
     let mut control = Control::start(spec.clone(), driver, Some(watch))?;
     let work = |control: &mut Control<'_>| {

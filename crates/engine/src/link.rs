@@ -36,8 +36,8 @@ pub trait Dialer: Sized {
     /// Number of stored session tickets, each for one resumed connection.
     fn tickets(&self) -> usize;
 
-    /// Transport statistics of the connections.
-    fn accounts(&self) -> &Accounts;
+    /// Transport statistics of the connections; `None` if their transport has none.
+    fn accounts(&self) -> Option<&Accounts>;
 }
 
 /// A connection. An error of one of its functions breaks it, and with it every request without a last event.

@@ -20,7 +20,7 @@ use wirelab_model::study::Study;
 use wirelab_plan::polite;
 use wirelab_stats::{Analysis, Moment};
 
-use self::trials::{Measured, client};
+use self::trials::{CLIENT, Measured};
 use crate::args::ProbeArgs;
 use crate::discovery::{alt_svc, https_record};
 use crate::failure::{Failure, Result};
@@ -75,7 +75,7 @@ pub fn probe(args: &ProbeArgs) -> Result {
     let Measured { records, failed } = trials::measure(args, &requests, &plan, interval, &stop);
     let finding = analyse(args, is_limited, discovery, (study, plan), records, failed)?;
     if args.show.json {
-        show_json(args, target, &finding)?
+        show_json(target, &finding)?
     } else {
         print(&text::text(args, target, &finding))?
     }
@@ -237,14 +237,14 @@ fn analyse(
     Ok(Finding { is_limited, discovery, study, plan, analysis, failed })
 }
 
-fn show_json(args: &ProbeArgs, target: &Target, finding: &Finding) -> Result {
+fn show_json(target: &Target, finding: &Finding) -> Result {
     let Finding { discovery, study, plan, analysis, failed, .. } = finding;
     print_json(&json!({
         "url": target.url.as_str(),
         "address": target.socket(),
         "via": target.via.as_ref().map(ToString::to_string),
         "discovery": discovery,
-        "client": client(args).name(),
+        "client": CLIENT.name(),
         "baseline": study.compare.baseline,
         "failed": failed,
         "cells": plan.cells.iter().map(|cell| json!({ "levels": cell.levels, "twin_of": cell.twin_of })).collect::<Vec<_>>(),

@@ -19,7 +19,9 @@ fn run<D: Dialer>(job: &Job, mut orders: UnboundedReceiver<Order>) {
         Ok(load) => load,
         Err(refusal) => return job.report(Report::Refused(refusal)),
     };
-    let _ = job.progress.accounts.set(load.accounts().clone());
+    if let Some(accounts) = load.accounts() {
+        let _ = job.progress.accounts.set(accounts.clone());
+    }
     job.report(Report::Ready(load.configured()));
     while let Some(order) = orders.blocking_recv() {
         // While the engine works, the only further order is `Halt`; the client is gone if the channel is closed.

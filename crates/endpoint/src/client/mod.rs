@@ -14,6 +14,7 @@ pub(crate) mod engine_quic;
 mod engine_tests;
 #[cfg(feature = "builtin")]
 pub(crate) mod engine_thread;
+pub(crate) mod engine_udp;
 #[cfg(feature = "builtin")]
 mod failure;
 #[cfg(feature = "builtin")]

@@ -41,11 +41,7 @@ impl Transport for UdpTransport {
         let server = servers.first();
         // Opened once now, so that an unsupported setting is known before the measurement.
         let socket = udp_socket::open(udp_socket::any_port(server.ip()), &spec.transport)?;
-        let mut configured = Configured::new();
-        configured.insert("max_udp_payload".to_owned(), json!(size));
-        configured.insert("gso".to_owned(), json!(false));
-        configured.insert("gro".to_owned(), json!(false));
-        udp_socket::report(&socket, &mut configured);
+        let configured = settings(&socket, size);
         let next = Rc::new(Cell::new(RandomState::new().hash_one(server)));
         Ok(Self { servers, settings: spec.transport.clone(), request: raw::Header::of(spec), size, next, configured })
     }
@@ -142,7 +138,18 @@ impl UdpConnection {
     }
 }
 
-fn failure(attempt: &str, error: &io::Error) -> Failure {
+/// The effective settings of a socket whose datagrams have this size.
+pub fn settings(socket: &std::net::UdpSocket, size: usize) -> Configured {
+    let mut configured = Configured::new();
+    configured.insert("max_udp_payload".to_owned(), json!(size));
+    configured.insert("gso".to_owned(), json!(false));
+    configured.insert("gro".to_owned(), json!(false));
+    udp_socket::report(socket, &mut configured);
+    configured
+}
+
+/// The failure of a call of the kernel.
+pub fn failure(attempt: &str, error: &io::Error) -> Failure {
     let kind = match error.kind() {
         io::ErrorKind::ConnectionRefused => ErrorKind::Refused,
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => ErrorKind::Unreachable,

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use ring::digest::{Context, SHA256};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
+use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Resumption, Schedule};
 
 use crate::accounts::Accounts;
@@ -140,7 +141,7 @@ impl<D: Dialer> Load<D> {
     }
 
     /// The transport statistics of its connections.
-    pub fn accounts(&self) -> &Accounts {
+    pub fn accounts(&self) -> Option<&Accounts> {
         self.dialer.accounts()
     }
 
@@ -210,7 +211,9 @@ impl<D: Dialer> Load<D> {
             self.run(halt)?;
         }
         // Read now, while no request is in flight: reading must not be part of the window.
-        self.dialer.accounts().begin();
+        if let Some(accounts) = self.dialer.accounts() {
+            accounts.begin();
+        }
         Ok(())
     }
 
@@ -229,7 +232,7 @@ impl<D: Dialer> Load<D> {
 
     /// Closes the connections and returns the results.
     pub fn finish(mut self) -> ThreadResults {
-        let transport = Some(self.dialer.accounts().totals());
+        let transport = self.dialer.accounts().map(Accounts::totals);
         for seat in &mut self.seats {
             if let Some(link) = &mut seat.link {
                 link.close();
@@ -346,7 +349,9 @@ impl<D: Dialer> Load<D> {
 
     fn request_timeout(&self) -> Failure {
         let limit = self.timeouts.request;
-        Failure::new(ErrorKind::Timeout, format!("the response was not complete after {limit:?}"))
+        // Bare UDP sends nothing again: what did not arrive is lost.
+        let kind = if self.spec.protocol == Protocol::Udp { ErrorKind::Lost } else { ErrorKind::Timeout };
+        Failure::new(kind, format!("the response was not complete after {limit:?}"))
     }
 
     /// The deadline of the connection for a lane's request.

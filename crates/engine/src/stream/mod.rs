@@ -138,8 +138,8 @@ impl<M: Machine> Dialer for StreamDialer<M> {
         self.common.tls.as_ref().map_or(0, |side| side.tickets.len())
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(&self.accounts)
     }
 }
 

@@ -7,7 +7,7 @@ use wirelab_model::plan::Cell;
 use wirelab_model::via::Via;
 use wirelab_stats::analysis::{CannotTell, CellAnalysis, Compared, Verdict};
 
-use super::{Finding, KEPT, NEW, Offers, client};
+use super::{CLIENT, Finding, KEPT, NEW, Offers};
 use crate::args::ProbeArgs;
 use crate::target::Target;
 
@@ -51,7 +51,7 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
         "\nMedian of {} blocks [smallest to largest]; compared with {}; client {}",
         analysis.complete_blocks,
         study.compare.baseline,
-        client(args).name()
+        CLIENT.name()
     );
     for (name, connections) in SHOWN {
         let Some(metric) = wirelab_stats::METRICS.iter().find(|metric| metric.name == name) else { continue };

@@ -1,6 +1,7 @@
-//! What a connection of QUIC carries, such as HTTP/3.
+//! What a connection of QUIC carries: HTTP/3, or raw requests.
 
 mod http3;
+mod raw;
 
 use quinn_proto::{Connection, StreamId};
 use wirelab_contract::protocol::Protocol;
@@ -12,6 +13,7 @@ use crate::client::transport::Failure;
 use crate::refusal::Refusal;
 
 pub(crate) use http3::Http3;
+pub(crate) use raw::Raw;
 
 /// The state of an application on one connection.
 pub(crate) trait Application: Default + 'static {

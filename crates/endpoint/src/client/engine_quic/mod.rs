@@ -29,7 +29,7 @@ use crate::tls;
 use crate::transport_accounts::Accounts;
 
 use application::Application;
-pub(crate) use application::Http3;
+pub(crate) use application::{Http3, Raw};
 pub(crate) use link::QuicLink;
 use socket::{Scratch, Socket};
 
@@ -114,7 +114,7 @@ impl<A: Application> Dialer for QuicDialer<A> {
         self.tickets.len()
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(&self.accounts)
     }
 }
