@@ -43,6 +43,8 @@ mod quic_log;
 #[cfg(feature = "builtin")]
 mod quic_meter;
 #[cfg(feature = "builtin")]
+mod quic_padding;
+#[cfg(feature = "builtin")]
 mod quic_session;
 #[cfg(feature = "builtin")]
 mod quic_socket;

@@ -20,6 +20,7 @@ use rustls::{CipherSuite, HandshakeKind, NamedGroup};
 use tokio::sync::Notify;
 use wirelab_contract::error_kind::ErrorKind;
 
+use crate::quic_padding::Unpadded;
 use crate::tls;
 
 /// Prefix of a connection error's reason if the server's certificate was not accepted. The alert alone is ambiguous: a
@@ -82,6 +83,7 @@ pub struct SessionFactory {
     config: Arc<rustls::ClientConfig>,
     /// The cipher suite of Initial packets (RFC 9001, section 5.2).
     initial: Suite,
+    removes_padding: bool,
 }
 
 impl SessionFactory {
@@ -94,7 +96,13 @@ impl SessionFactory {
             .filter(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256)
             .find_map(|suite| suite.tls13()?.quic_suite())
             .ok_or(MissingSuite)?;
-        Ok(Self { config, initial })
+        Ok(Self { config, initial, removes_padding: false })
+    }
+
+    /// The same, with padding removed before quinn sees it. quinn as it is would not be measured so.
+    #[must_use]
+    pub fn without_padding(self) -> Self {
+        Self { removes_padding: true, ..self }
     }
 }
 
@@ -118,6 +126,7 @@ impl crypto::ClientConfig for SessionFactory {
         Ok(Box::new(Session {
             tls: tls.into(),
             initial: self.initial,
+            removes_padding: self.removes_padding,
             announced: false,
             next_secrets: None,
             tickets: Arc::new(Tickets::default()),
@@ -129,6 +138,7 @@ struct Session {
     /// A client connection; only this rustls type exports keying material.
     tls: Connection,
     initial: Suite,
+    removes_padding: bool,
     /// Whether quinn knows that handshake data is available; quinn expects this signal once.
     announced: bool,
     next_secrets: Option<Secrets>,
@@ -215,14 +225,16 @@ impl crypto::Session for Session {
             KeyChange::Handshake { keys } => pack(keys),
             KeyChange::OneRtt { keys, next } => {
                 self.next_secrets = Some(next);
-                pack(keys)
+                let mut keys = pack(keys);
+                keys.packet.remote = self.readable(keys.packet.remote);
+                keys
             }
         })
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let keys = self.next_secrets.as_mut()?.next_packet_keys();
-        Some(KeyPair { local: Box::new(keys.local), remote: Box::new(keys.remote) })
+        Some(KeyPair { local: Box::new(keys.local), remote: self.readable(Box::new(keys.remote)) })
     }
 
     fn is_valid_retry(&self, orig_dst_cid: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -239,6 +251,13 @@ impl crypto::Session for Session {
             Ok(_) => Ok(()),
             Err(_) => Err(ExportKeyingMaterialError),
         }
+    }
+}
+
+impl Session {
+    /// The key of packets from the server, as quinn gets it.
+    fn readable(&self, key: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
+        if self.removes_padding { Box::new(Unpadded(key)) } else { key }
     }
 }
 

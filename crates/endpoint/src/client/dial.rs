@@ -63,7 +63,7 @@ impl Dial for Dialer {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
         let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
-        let config = client_config(spec, &side, &settings)?;
+        let config = client_config(spec, sessions(&side)?, &settings)?;
         let idle = client_idle(spec);
         let dialer = Self {
             servers: Servers::new(spec),
@@ -149,14 +149,18 @@ impl Dial for Dialer {
     }
 }
 
+/// What creates a client's TLS sessions.
+pub(crate) fn sessions(side: &tls::ClientSide) -> Result<SessionFactory, Refusal> {
+    SessionFactory::new(Arc::clone(&side.config)).map_err(|error| Refusal::failed(error.to_string()))
+}
+
 /// The configuration of a client's connections.
 pub(crate) fn client_config(
     spec: &ClientSpec,
-    side: &tls::ClientSide,
+    sessions: SessionFactory,
     settings: &QuicSettings,
 ) -> Result<ClientConfig, Refusal> {
-    let factory = SessionFactory::new(Arc::clone(&side.config)).map_err(|error| Refusal::failed(error.to_string()))?;
-    let mut config = ClientConfig::new(Arc::new(factory));
+    let mut config = ClientConfig::new(Arc::new(sessions));
     config.transport_config(Arc::new(settings.transport(client_idle(spec))?));
     config.token_store(match spec.resumption {
         Resumption::None => Arc::new(NoneTokenStore),

@@ -19,7 +19,7 @@ use wirelab_contract::spec::{ClientSpec, Resumption};
 use wirelab_engine::link::Dialer;
 use wirelab_engine::poller::Poller;
 
-use crate::client::dial::client_config;
+use crate::client::dial::{client_config, sessions};
 use crate::client::servers::Servers;
 use crate::client::transport::Failure;
 use crate::quic_config::QuicSettings;
@@ -62,7 +62,7 @@ impl<A: Application> Dialer for QuicDialer<A> {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
         let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
-        let config = client_config(spec, &side, &settings)?;
+        let config = client_config(spec, sessions(&side)?.without_padding(), &settings)?;
         let servers = Servers::new(spec);
         // Opened once now, so that an unsupported setting is known before the measurement.
         let socket = Socket::open(&settings, servers.first())?;
