@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint format deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration audit fuzz faults bench-peers bench-engine bench-null-server chart power clean
+	check-browsertime calibration audit fuzz faults bench-peers bench-limits bench-engine bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -133,8 +133,11 @@ fuzz: ## change known inputs of every reader of foreign text at random, and look
 faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; more than ten minutes)
 	WIRELAB_FAULTS=all $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture faults::
 
-bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
-	tests/bench/peers.sh
+bench-peers: build ## compare the load generator with h2load, wrk, oha and ghz (installs them; LOADS="h3 100k"; half an hour)
+	tests/bench/peers.sh $(LOADS)
+
+bench-limits: build ## memory, open connections and lag of the load generator (LIMITS=lag; some minutes)
+	tests/bench/limits.sh $(LIMITS)
 
 bench-null-server: ## compare the null server with nginx (some minutes)
 	tests/bench/null-server.sh

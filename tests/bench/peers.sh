@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
-# Installs the peers and compares the load generator with them: Debian packages for wrk and h2load, and oha from crates.io
-# into the user's cache.
+# Installs the peers and compares the load generator with them: wrk from Debian, h2load and nginx with HTTP/3 from Debian sid
+# (http3.sh), oha from crates.io and ghz by Go, all but wrk into the user's cache. As root it measures in a network
+# namespace of its own, whose loopback device gets the MTU of a load.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/peers"
 
-if [ "$(id -u)" -eq 0 ]; then
-  missing=()
-  command -v wrk >/dev/null || missing+=(wrk)
-  command -v h2load >/dev/null || missing+=(nghttp2-client)
-  command -v openssl >/dev/null || missing+=(openssl)
-  [ ${#missing[@]} -eq 0 ] || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; }
-else
-  command -v wrk h2load openssl >/dev/null || echo "wrk, nghttp2-client or openssl is missing. Remedy: install these packages" >&2
+missing=()
+command -v wrk >/dev/null || missing+=(wrk)
+command -v openssl >/dev/null || missing+=(openssl)
+if [ ${#missing[@]} -gt 0 ]; then
+  [ "$(id -u)" -eq 0 ] || { echo "missing packages: ${missing[*]}. Remedy: install them" >&2; exit 1; }
+  apt-get update -q
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
-[ -x "$cache/bin/oha" ] || nice cargo install oha --version 1.16.0 --features http3 --locked --root "$cache"
+# A peer that cannot be installed is not measured, and the table says so.
+tests/bench/http3.sh "$cache" || echo "h2load and nginx with HTTP/3 were not installed" >&2
+[ -x "$cache/bin/oha" ] || nice cargo install oha --version 1.16.0 --features http3 --locked --root "$cache" || echo "oha was not installed" >&2
+[ -x "$cache/bin/ghz" ] || GOBIN="$cache/bin" nice go install github.com/bojand/ghz/cmd/ghz@v0.120.0 || echo "ghz was not installed" >&2
 
-wrk --version 2>/dev/null | head -1 || true
-h2load --version 2>/dev/null || true
-"$cache/bin/oha" --version
-exec python3 tests/bench/peers.py "$@"
+measure=(python3 tests/bench/peers.py --json target/bench-peers.json "$@")
+if [ "$(id -u)" -eq 0 ]; then
+  exec unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "${measure[@]}"
+fi
+exec "${measure[@]}"
