@@ -17,7 +17,7 @@ pub(crate) use raw::Raw;
 
 /// The state of an application on one connection.
 pub(crate) trait Application: Default + 'static {
-    /// The protocol.
+    /// Its name in specs, which selects its error codes.
     const PROTOCOL: Protocol;
     /// The attempted operation in failure messages.
     const ATTEMPT: &str;
@@ -37,7 +37,7 @@ pub(crate) trait Application: Default + 'static {
     /// Bytes of a request from this offset on, not necessarily all.
     fn bytes(plan: &Self::Plan, number: usize, offset: u64) -> &[u8];
 
-    /// The response to a request, of which nothing arrived yet.
+    /// The response to a request, before its first byte.
     fn response(plan: &Self::Plan, slot: Slot, number: usize) -> Self::Response;
 
     /// Takes bytes of a response.
