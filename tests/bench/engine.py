@@ -30,6 +30,7 @@ CASES = {
     "h2-2x4-100k": ("h2", 2, 4, "100k"),
 }
 
+
 def commands(engines, case, folder):
     """Tool and command of each measurement of a case."""
     protocol, connections, streams, file = CASES[case]
@@ -53,9 +54,9 @@ def count(text):
 
 def time_per_request(command):
     """Processor time per request in microseconds, of the user and of the kernel."""
-    text, user, kernel = measure(command)
+    text, usage = measure(command)
     requests = count(text)
-    return user / requests * 1e6, kernel / requests * 1e6
+    return usage.ru_utime / requests * 1e6, usage.ru_stime / requests * 1e6
 
 
 def main():

@@ -4,7 +4,7 @@
 - Memory: the largest resident set at 64 connections, for more and more requests.
 - Connections: the same with 50,000 open connections at a steady 10,000 requests/s, or as many as descriptors allow.
 - Lag: the 99th percentile of the delay that the client adds, in an open loop of 50,000 requests/s.
-- Count: the requests that the server counted, beside those that the client counted, over all of them.
+- Count: each line has the requests that the client counted, and those that the server counted.
 
     limits.py [memory|connections|lag]...
 """
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from shared import SERVER_PROCESSOR
+from shared import SERVER_PROCESSOR, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 WIRELAB = os.environ.get("WIRELAB", str(ROOT / "target/release/wirelab"))
@@ -48,27 +48,19 @@ class Server:
 
 def load(*arguments):
     """Runs a load on processor 0; its result, and its largest resident set in MiB."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
+    with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
         command = [WIRELAB, "load", "-p", "h1c", "--json", "--quiet", *arguments, f"http://127.0.0.1:{server.port}/bytes/1024"]
-        pid = os.fork()
-        if pid == 0:
-            os.sched_setaffinity(0, {0})
-            os.dup2(out.fileno(), 1)
-            os.execv(command[0], command)
-        _, status, usage = os.wait4(pid, 0)
-        answered = server.end()
-        out.seek(0)
-        text = out.read().decode()
-    if status:
-        sys.exit(f"{' '.join(command)} ended with status {os.waitstatus_to_exitcode(status)}")
-    result = json.loads(text)
+        try:
+            text, usage = measure(command)
+        finally:
+            answered = server.end()
     # The command sends one request before the load.
-    return result, usage.ru_maxrss / 1024, answered - 1
+    return json.loads(text), usage.ru_maxrss / 1024, answered - 1
 
 
 def counts(result, answered):
-    failed = sum(result["errors"].values()) if isinstance(result["errors"], dict) else result["errors"]
+    failed = sum(result["errors"].values())
     return f"client {result['requests']:,} requests, {failed} failed; server {answered:,}"
 
 
@@ -86,8 +78,7 @@ def connections():
 def lag():
     for _ in range(3):
         result, _, answered = load("-c", "64", "-r", "50000/s", "-d", "10s")
-        value = result["values"]["lag_p99"]
-        print(f"lag: P99 {value / 1000 if isinstance(value, (int, float)) else value} us; {counts(result, answered)}", flush=True)
+        print(f"lag: P99 {result['values']['lag_p99'] / 1000:.0f} us; {counts(result, answered)}", flush=True)
 
 
 def main():

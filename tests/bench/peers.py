@@ -176,13 +176,14 @@ def start_grpc(folder):
 def one_round(command, read, server):
     """Requests, their time in seconds, and the processor time of client and server per request, in microseconds."""
     before, start = processor_time(server.pid), time.monotonic()
-    text, user, kernel = measure(command)
+    text, usage = measure(command)
     took = time.monotonic() - start
     served = processor_time(server.pid) - before
     requests = read(text)
     if not requests:
         raise NotMeasured("no request succeeded")
-    return {"requests": requests, "seconds": took, "user": user / requests * 1e6, "kernel": kernel / requests * 1e6,
+    return {"requests": requests, "seconds": took, "user": usage.ru_utime / requests * 1e6,
+            "kernel": usage.ru_stime / requests * 1e6,
             "server": served / requests * 1e6}
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the processor time of a client, certificates, and nginx on a processor of its own."""
+"""What the benchmarks share: the start of a client, certificates, and nginx on a processor of its own."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ http {{
 
 
 def measure(command):
-    """Runs a client on its processor: what it printed, and its user and kernel time in seconds (wait4)."""
+    """Runs a client on its processor: what it printed, and what the kernel counted for it (wait4)."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         pid = os.fork()
         if pid == 0:
@@ -38,7 +38,7 @@ def measure(command):
         text, errors = out.read().decode(errors="replace"), err.read().decode(errors="replace")
     if status != 0:
         raise RuntimeError(f"{command[0]} ended with status {os.waitstatus_to_exitcode(status)}: {errors.strip()[-300:]}")
-    return text, usage.ru_utime, usage.ru_stime
+    return text, usage
 
 
 def processor_time(pid):
