@@ -30,11 +30,15 @@ quick: build ## build, and compare HTTP/1.1, HTTP/2 and HTTP/3 on this machine i
 
 build:
 	@echo "== building wirelab (the first time this takes about 15 minutes on two processors)"
+	@tests/compiled.py restore release
 	$(CARGO) build --release --locked -p wirelab
+	@tests/compiled.py keep release
 	@deploy/strip.sh $(WIRELAB)
 
 check: deny prose format ## formatting, and unit tests with the lints of their crates: the inner loop of development
+	@tests/compiled.py restore tests
 	$(CARGO) test $(LINTED) --profile tests --locked --workspace --lib --bins
+	@tests/compiled.py keep tests
 
 test: setup deny prose format unit python ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
@@ -63,7 +67,10 @@ prose: ## check the wording of all pages against the rules in tests/prose (secon
 # tests side by side. make test-quiet, the benchmarks and the cluster use the program of `make build`.
 unit:
 	@tests/audit/test_audit.py --quiet
+	@tests/test_compiled.py --quiet
+	@tests/compiled.py restore tests
 	@MAKE="$(MAKE)" tests/suite.py $(CARGO) $(LINTED) --profile tests --locked
+	@tests/compiled.py keep tests
 
 python: ## test the Python package against the program of the tests (installs its requirements into the user's cache)
 	@test -x $(TESTED) || $(CARGO) build $(LINTED) --profile tests --locked -p wirelab
