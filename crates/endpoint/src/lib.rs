@@ -36,6 +36,8 @@ mod own_program;
 mod own_server;
 pub mod program;
 #[cfg(feature = "builtin")]
+mod quic_batches;
+#[cfg(feature = "builtin")]
 mod quic_config;
 mod quic_contract;
 #[cfg(feature = "builtin")]

@@ -107,11 +107,20 @@ impl QuicSettings {
         Ok(Arc::new(socket))
     }
 
-    /// Like [`Self::socket`] for a client, outside any runtime: the socket, its state, and whether the kernel merges
-    /// datagrams on receipt.
-    pub fn bare_socket(&self, server: SocketAddr) -> Result<(UdpSocket, UdpSocketState, bool), Refusal> {
+    /// Like [`Self::socket`] for a client, outside any runtime.
+    pub fn connected_socket(&self, server: SocketAddr) -> Result<(UdpSocket, UdpSocketState, bool), Refusal> {
         let socket = udp_socket::open(udp_socket::any_port(server.ip()), &self.spec)?;
         udp_socket::connect(&socket, server)?;
+        self.bare(socket)
+    }
+
+    /// Like [`Self::socket`] for one of several sockets of a server, outside any runtime.
+    pub fn shared_socket(&self, local: SocketAddr) -> Result<(UdpSocket, UdpSocketState, bool), Refusal> {
+        self.bare(udp_socket::open_shared(local, &self.spec)?)
+    }
+
+    /// The socket, its state, and whether the kernel merges datagrams on receipt.
+    fn bare(&self, socket: UdpSocket) -> Result<(UdpSocket, UdpSocketState, bool), Refusal> {
         let state = UdpSocketState::new((&socket).into())
             .map_err(|error| Refusal::failed(format!("preparing a UDP socket for QUIC: {error}")))?;
         if self.spec.gro == Some(false) {

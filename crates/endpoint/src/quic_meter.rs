@@ -1,5 +1,8 @@
 //! Transport statistics of a quinn connection.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use quinn::ConnectionStats;
 
 use crate::transport_accounts::Meter;
@@ -12,6 +15,32 @@ pub(crate) struct QuinnMeter(pub quinn::Connection);
 impl Meter for QuinnMeter {
     fn read(&self) -> Reading {
         reading(&self.0.stats())
+    }
+}
+
+/// A connection without quinn's runtime, which its account reads, too.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<quinn_proto::Connection>>);
+
+impl Shared {
+    pub fn new(connection: quinn_proto::Connection) -> Self {
+        Self(Arc::new(Mutex::new(connection)))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, quinn_proto::Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a QUIC connection")
+    }
+}
+
+impl Meter for Shared {
+    fn read(&self) -> Reading {
+        reading(&self.lock().stats())
     }
 }
 

@@ -46,7 +46,7 @@ where
 {
     let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "server")?;
     let early = spec.tls.as_ref().is_some_and(|tls| tls.early_data);
-    let config = server_config(spec, &settings, early)?;
+    let config = server_config(spec, &settings)?;
     let address = SocketAddr::new(spec.address, spec.port);
     let socket = settings.socket(address, None)?;
     let endpoint = settings.endpoint(&socket, Some(config.clone()))?;
@@ -67,12 +67,13 @@ where
     Ok(Bound { port, configured, accounts: Some(accounts), run: Box::pin(run) })
 }
 
-fn server_config(spec: &ServerSpec, settings: &QuicSettings, early: bool) -> Result<ServerConfig, Refusal> {
+/// The configuration of all connections.
+pub(super) fn server_config(spec: &ServerSpec, settings: &QuicSettings) -> Result<ServerConfig, Refusal> {
     let crypto = QuicServerConfig::try_from(tls::server(spec)?)
         .map_err(|error| Refusal::failed(format!("setting up TLS for QUIC: {error}")))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(settings.transport(SERVER_IDLE)?));
-    let resumes = early || spec.tls.as_ref().is_some_and(|tls| tls.resumption);
+    let resumes = spec.tls.as_ref().is_some_and(|tls| tls.early_data || tls.resumption);
     let mut tokens = ValidationTokenConfig::default();
     tokens.sent(if resumes { TOKENS } else { 0 });
     if resumes {

@@ -3,9 +3,9 @@
 mod streams;
 
 use std::collections::VecDeque;
-use std::fmt;
+use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
@@ -24,15 +24,14 @@ use wirelab_engine::poller::{Poller, Readiness};
 use super::Common;
 use super::application::Application;
 use super::exchange::Exchanges;
-use super::socket::{Got, Scratch, Socket};
 use crate::client::dial::{negotiated, nothing_listens};
 use crate::client::transport::Failure;
+use crate::quic_batches::{Got, Scratch, Socket};
 use crate::quic_config::failure;
 use crate::quic_contract::{done_code, given_up_code};
-use crate::quic_meter::reading;
+use crate::quic_meter::Shared;
 use crate::quic_session::{SessionFacts, Tickets};
-use crate::transport_accounts::{Account, Accounts, Meter};
-use crate::transport_reading::Reading;
+use crate::transport_accounts::{Account, Accounts};
 
 /// A connection.
 pub(crate) struct QuicLink<A: Application> {
@@ -40,6 +39,7 @@ pub(crate) struct QuicLink<A: Application> {
     _account: Account,
     common: Rc<Common<A>>,
     socket: Socket,
+    server: SocketAddr,
     endpoint: Endpoint,
     handle: ConnectionHandle,
     connection: Shared,
@@ -69,43 +69,21 @@ enum Phase {
     Ended,
 }
 
-/// The connection, which its account reads, too: between requests, on the same thread.
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Connection>>);
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a QUIC connection")
-    }
-}
-
-impl Meter for Shared {
-    fn read(&self) -> Reading {
-        reading(&self.lock().stats())
-    }
-}
-
 impl<A: Application> QuicLink<A> {
     pub(super) fn new(
         common: Rc<Common<A>>,
-        socket: Socket,
+        (socket, server): (Socket, SocketAddr),
         endpoint: Endpoint,
-        handle: ConnectionHandle,
-        connection: Connection,
+        (handle, connection): (ConnectionHandle, Connection),
         accounts: &Accounts,
     ) -> Self {
         let phase = if connection.has_0rtt() { Phase::New } else { Phase::Connecting };
-        let connection = Shared(Arc::new(Mutex::new(connection)));
+        let connection = Shared::new(connection);
         Self {
             _account: accounts.of(Arc::new(connection.clone())),
             common,
             socket,
+            server,
             endpoint,
             handle,
             connection,
@@ -208,7 +186,7 @@ impl<A: Application> QuicLink<A> {
     fn attempt(&self) -> String {
         match self.phase {
             Phase::New | Phase::Connecting => {
-                format!("connecting to {} at {} by QUIC", self.common.name, self.socket.server)
+                format!("connecting to {} at {} by QUIC", self.common.name, self.server)
             }
             Phase::Early => "sending a request as early data".to_owned(),
             Phase::Open | Phase::Closing | Phase::Ended => A::ATTEMPT.to_owned(),

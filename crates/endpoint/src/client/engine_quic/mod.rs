@@ -5,7 +5,6 @@
 mod application;
 mod exchange;
 mod link;
-mod socket;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,6 +21,7 @@ use wirelab_engine::poller::Poller;
 use crate::client::dial::{client_config, sessions};
 use crate::client::servers::Servers;
 use crate::client::transport::Failure;
+use crate::quic_batches::{Scratch, Socket};
 use crate::quic_config::QuicSettings;
 use crate::quic_contract::client_idle;
 use crate::refusal::Refusal;
@@ -31,7 +31,6 @@ use crate::transport_accounts::Accounts;
 use application::Application;
 pub(crate) use application::{Http3, Raw};
 pub(crate) use link::QuicLink;
-use socket::{Scratch, Socket};
 
 /// Opens connections to the server of a spec.
 pub(crate) struct QuicDialer<A: Application> {
@@ -65,7 +64,7 @@ impl<A: Application> Dialer for QuicDialer<A> {
         let config = client_config(spec, sessions(&side)?.without_padding(), &settings)?;
         let servers = Servers::new(spec);
         // Opened once now, so that an unsupported setting is known before the measurement.
-        let socket = Socket::open(&settings, servers.first())?;
+        let socket = Socket::connected(&settings, servers.first())?;
         let common = Common {
             endpoint: Arc::new(settings.endpoint_config()?),
             configured: RefCell::new(socket.report(&settings)),
@@ -90,7 +89,7 @@ impl<A: Application> Dialer for QuicDialer<A> {
     fn dial(&mut self, poller: &Poller, token: u64) -> Result<QuicLink<A>, Failure> {
         let common = &self.common;
         let server = self.servers.next();
-        let socket = Socket::open(&common.settings, server).map_err(Refusal::into_failure)?;
+        let socket = Socket::connected(&common.settings, server).map_err(Refusal::into_failure)?;
         let failed = |error: String| {
             let attempt = format!("connecting to {} at {server} by QUIC", self.name);
             Failure::new(ErrorKind::Other, format!("{attempt}: {error}"))
@@ -103,7 +102,7 @@ impl<A: Application> Dialer for QuicDialer<A> {
         let mut endpoint = Endpoint::new(Arc::clone(&common.endpoint), None, !socket.may_fragment(), None);
         let (handle, connection) =
             endpoint.connect(Instant::now(), config, server, &self.name).map_err(|error| failed(error.to_string()))?;
-        Ok(QuicLink::new(Rc::clone(common), socket, endpoint, handle, connection, &self.accounts))
+        Ok(QuicLink::new(Rc::clone(common), (socket, server), endpoint, (handle, connection), &self.accounts))
     }
 
     fn configured(&self) -> Configured {

@@ -1,4 +1,5 @@
-//! The UDP socket of one connection, with the kernel's segmentation in both directions.
+//! UDP sockets for QUIC without a runtime: several datagrams per system call, with the kernel's segmentation in both
+//! directions.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -18,7 +19,7 @@ const BATCH: usize = 8;
 const MESSAGE: usize = 64 * 1024;
 
 /// Memory for received messages. It belongs to the thread.
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     bytes: Vec<u8>,
     meta: [RecvMeta; BATCH],
 }
@@ -37,16 +38,15 @@ impl Scratch {
     }
 }
 
-pub(super) struct Socket {
+pub(crate) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
     joins: bool,
     payload: usize,
-    pub server: SocketAddr,
 }
 
 /// The result of a system call.
-pub(super) enum Got {
+pub(crate) enum Got {
     /// So many messages.
     Messages(usize),
     /// So many messages, and none is left.
@@ -57,9 +57,22 @@ pub(super) enum Got {
 
 impl Socket {
     /// Opens a socket that is connected to the server.
-    pub fn open(settings: &QuicSettings, server: SocketAddr) -> Result<Self, Refusal> {
-        let (io, state, joins) = settings.bare_socket(server)?;
-        Ok(Self { io, state, joins, payload: settings.largest_payload().into(), server })
+    pub fn connected(settings: &QuicSettings, server: SocketAddr) -> Result<Self, Refusal> {
+        Ok(Self::new(settings, settings.connected_socket(server)?))
+    }
+
+    /// Opens one of several sockets at this address; the kernel distributes clients over them.
+    pub fn shared(settings: &QuicSettings, address: SocketAddr) -> Result<Self, Refusal> {
+        Ok(Self::new(settings, settings.shared_socket(address)?))
+    }
+
+    fn new(settings: &QuicSettings, (io, state, joins): (UdpSocket, UdpSocketState, bool)) -> Self {
+        Self { io, state, joins, payload: settings.largest_payload().into() }
+    }
+
+    /// The bound port.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.io.local_addr()?.port())
     }
 
     /// The effective settings.
@@ -95,11 +108,11 @@ impl Socket {
     /// Sends. Returns false if the kernel takes nothing now.
     pub fn send(&self, transmit: &quinn_proto::Transmit, bytes: &[u8]) -> io::Result<bool> {
         let transmit = Transmit {
-            destination: self.server,
+            destination: transmit.destination,
             ecn: transmit.ecn.and_then(|ecn| quinn::udp::EcnCodepoint::from_bits(ecn as u8)),
             contents: &bytes[..transmit.size],
             segment_size: transmit.segment_size,
-            src_ip: None,
+            src_ip: transmit.src_ip,
         };
         match self.state.try_send((&self.io).into(), &transmit) {
             Ok(()) => Ok(true),
