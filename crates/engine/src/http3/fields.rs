@@ -8,10 +8,10 @@ use crate::http2::{huffman, integer};
 use crate::refusal::Failure;
 
 /// Entries of the static table (RFC 9204, appendix A).
-const ENTRIES: u64 = 99;
+pub(super) const ENTRIES: u64 = 99;
 
 /// The index of `content-length: 0`.
-const LENGTH: u64 = 4;
+pub(super) const LENGTH: u64 = 4;
 
 /// The fields that frame a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Decoder {
             // A name of the static table, and a value.
             0x50..0x60 | 0x70..0x80 => {
                 let index = integer(rest, 4)?;
-                self.string(rest, 7)?;
+                string(rest, 7, &mut self.text).ok_or_else(broken)?;
                 match index {
                     LENGTH => self.length(),
                     ENTRIES.. => return Err(broken()),
@@ -108,14 +108,14 @@ impl Decoder {
             }
             // A name and a value.
             0x20..0x40 => {
-                self.string(rest, 3)?;
+                string(rest, 3, &mut self.text).ok_or_else(broken)?;
                 let name = match &self.text[..] {
                     b":status" => Ok(Some(Self::status as fn(&Self) -> Field)),
                     b"content-length" => Ok(Some(Self::length as fn(&Self) -> Field)),
                     [b':', ..] => Err(valid::UNKNOWN),
                     name => valid::name(name).map_or(Ok(None), Err),
                 };
-                self.string(rest, 7)?;
+                string(rest, 7, &mut self.text).ok_or_else(broken)?;
                 match name {
                     Ok(Some(value)) => value(self),
                     Ok(None) => self.other(),
@@ -124,21 +124,6 @@ impl Decoder {
             }
             _ => return Err(broken()),
         })
-    }
-
-    /// Reads a string into `text`. Its length has this number of bits in the first byte, after a bit for its code.
-    fn string(&mut self, rest: &mut &[u8], bits: u32) -> Result<(), Failure> {
-        let coded = rest.first().is_some_and(|first| first & (1 << bits) != 0);
-        let length = usize::try_from(integer(rest, bits)?).map_err(|_| broken())?;
-        let (text, after) = rest.split_at_checked(length).ok_or_else(broken)?;
-        *rest = after;
-        if coded {
-            huffman::decode(text, &mut self.text).ok_or_else(broken)?;
-        } else {
-            self.text.clear();
-            self.text.extend_from_slice(text);
-        }
-        Ok(())
     }
 
     /// A status in `text`.
@@ -155,6 +140,21 @@ impl Decoder {
     fn other(&self) -> Field {
         valid::value(&self.text).map_or(Field::Other, Field::Flawed)
     }
+}
+
+/// Reads a string into `text`; `None` if it is not valid. Its length has this number of bits in the first byte, after a
+/// bit for its code.
+pub(super) fn string(rest: &mut &[u8], bits: u32, text: &mut Vec<u8>) -> Option<()> {
+    let coded = rest.first().is_some_and(|first| first & (1 << bits) != 0);
+    let length = usize::try_from(integer(rest, bits).ok()?).ok()?;
+    let (bytes, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    if coded {
+        return huffman::decode(bytes, text);
+    }
+    text.clear();
+    text.extend_from_slice(bytes);
+    Some(())
 }
 
 /// Whether an index of the static table is that of a pseudo-header field of requests.

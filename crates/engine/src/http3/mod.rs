@@ -1,4 +1,5 @@
-//! The client's side of HTTP/3 (RFC 9114) above the streams of QUIC, without input or output.
+//! HTTP/3 (RFC 9114) above the streams of QUIC, without input or output: the client's side, and in `server` that of the
+//! null server.
 //!
 //! The table of QPACK stays empty in both directions: responses are decoded without state, and requests are encoded
 //! once.
@@ -6,6 +7,7 @@
 mod fields;
 mod frame;
 mod request;
+pub mod server;
 #[cfg(test)]
 mod tests;
 

@@ -10,12 +10,12 @@ use crate::requests::prepare;
 
 /// Indices of the static table (RFC 9204, appendix A).
 const AUTHORITY: usize = 0;
-const PATH: usize = 1;
-const METHOD: usize = 15;
+pub(super) const PATH: usize = 1;
+pub(super) const METHOD: usize = 15;
 const HTTPS: usize = 23;
 
 /// Methods of the static table, with their indices.
-const METHODS: [(&str, usize); 7] =
+pub(super) const METHODS: [(&str, usize); 7] =
     [("CONNECT", 15), ("DELETE", 16), ("GET", 17), ("HEAD", 18), ("OPTIONS", 19), ("POST", 20), ("PUT", 21)];
 
 /// An encoded request.
@@ -92,7 +92,7 @@ impl Encoded {
 }
 
 /// Appends a field with a name of the static table.
-fn named(block: &mut Vec<u8>, name: usize, value: &str) {
+pub(super) fn named(block: &mut Vec<u8>, name: usize, value: &str) {
     encode_integer(block, 0x50, 4, name);
     text(block, value);
 }
