@@ -23,7 +23,7 @@ use crate::server::null;
 pub const NAME: &str = "engine";
 
 /// The protocols of its server.
-const SERVED: [Protocol; 4] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2];
+const SERVED: [Protocol; 5] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3];
 
 /// The description that `wirelab endpoint --engine describe` prints.
 #[must_use]

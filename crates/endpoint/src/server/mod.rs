@@ -26,6 +26,8 @@ mod http2_pages;
 #[cfg(feature = "builtin")]
 pub(crate) mod null;
 #[cfg(feature = "builtin")]
+mod null_quic;
+#[cfg(feature = "builtin")]
 mod outbox;
 mod prelude;
 #[cfg(feature = "h3")]

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::thread;
 
 use serde_json::json;
+use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
 use wirelab_engine::null::{Answer, Body, Content, Name, NullServer, Speaks};
 
 use crate::http2::Windows;
 use crate::payload::Payload;
 use crate::refusal::Refusal;
-use crate::server::{Bound, Reply, Site, Stop};
+use crate::server::{Bound, Reply, Site, Stop, null_quic};
 use crate::socket::TcpOptions;
 use crate::tls;
 use crate::transport_accounts::Accounts;
@@ -44,6 +45,13 @@ impl Content for Site {
 /// Binds a null server. What costs time besides an answer is refused.
 pub async fn bind(spec: ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<Bound, Refusal> {
     check(&spec)?;
+    let threads = match spec.threads {
+        Some(threads) => usize::from(threads),
+        None => thread::available_parallelism().map_or(1, usize::from),
+    };
+    if spec.protocol == Protocol::H3 {
+        return null_quic::bind(&spec, site, stop, threads);
+    }
     let options = TcpOptions::server(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
     let mut configured = options.configured();
     let tls = spec.tls.as_ref().map(|_| tls::server(&spec)).transpose()?;
@@ -55,10 +63,6 @@ pub async fn bind(spec: ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<B
             Speaks::Http2(windows)
         }
         false => Speaks::Http1,
-    };
-    let threads = match spec.threads {
-        Some(threads) => usize::from(threads),
-        None => thread::available_parallelism().map_or(1, usize::from),
     };
     configured.insert("threads".to_owned(), json!(threads));
     let address = SocketAddr::new(spec.address, spec.port);

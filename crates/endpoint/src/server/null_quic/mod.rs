@@ -1,0 +1,67 @@
+//! The null server over HTTP/3: the QUIC of the load engine, and the answers of its null server.
+//!
+//! Each thread has a socket at the same port, and the connections whose datagrams the kernel gives it.
+
+mod connection;
+mod worker;
+
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+
+use quinn_proto::ServerConfig;
+use serde_json::json;
+use wirelab_contract::spec::ServerSpec;
+use wirelab_engine::null::Content;
+
+use crate::quic_batches::Socket;
+use crate::quic_config::QuicSettings;
+use crate::refusal::Refusal;
+use crate::server::{Bound, Site, Stop, quic};
+use crate::transport_accounts::Accounts;
+
+use worker::Worker;
+
+/// State that all threads share.
+struct Common {
+    settings: QuicSettings,
+    config: Arc<ServerConfig>,
+    content: Arc<dyn Content>,
+    accounts: Accounts,
+    /// Ends at the stop.
+    stopped: UnixStream,
+}
+
+/// Binds a null server with this number of threads.
+pub(super) fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop, threads: usize) -> Result<Bound, Refusal> {
+    let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "server")?;
+    let config = Arc::new(quic::server_config(spec, &settings)?);
+    let failed = |error: std::io::Error| Refusal::failed(format!("starting the null server: {error}"));
+    let (running, stopped) = UnixStream::pair().map_err(failed)?;
+    let accounts = Accounts::default();
+    let common = Arc::new(Common { settings, config, content: site, accounts: accounts.clone(), stopped });
+    let first = Socket::shared(&common.settings, SocketAddr::new(spec.address, spec.port))?;
+    let port = first.port().map_err(failed)?;
+    let mut configured = first.report(&common.settings);
+    configured.insert("threads".to_owned(), json!(threads));
+    let mut sockets = vec![first];
+    for _ in 1..threads {
+        sockets.push(Socket::shared(&common.settings, SocketAddr::new(spec.address, port))?);
+    }
+    let mut running_threads = Vec::new();
+    for (number, socket) in sockets.into_iter().enumerate() {
+        let worker = Worker::new(Arc::clone(&common), socket)?;
+        let thread = thread::Builder::new().name(format!("null-{number}")).spawn(move || worker.run());
+        running_threads.push(thread.map_err(failed)?);
+    }
+    let run = Box::pin(async move {
+        stop.asked().await;
+        drop(running);
+        for thread in running_threads {
+            // A thread that panicked has said so on standard error.
+            let _ = thread.join();
+        }
+    });
+    Ok(Bound { port, configured, accounts: Some(accounts), run })
+}
