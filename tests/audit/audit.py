@@ -149,13 +149,17 @@ def machine(environment):
     return {"program": environment.get("wirelab"), **facts, "load before the last run": environment.get("load_average")}
 
 
+class FailedRun(Exception):
+    """A run that ended without a report."""
+
+
 def run(wirelab, settings, seed):
-    """The report of one run; a failed run ends the audit."""
+    """The report of one run."""
     sets = [argument for setting in [*settings, f"seed={seed}"] for argument in ("--set", setting)]
     command = [wirelab, "run", "null", "--quiet", "--json", "--out", "wirelab-runs/audit", *sets]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode:
-        sys.exit(f"audit: `{' '.join(command)}` ended with exit status {done.returncode}; see its message above")
+        raise FailedRun(f"`{' '.join(command)}` ended with exit status {done.returncode}; see its message above")
     return json.loads(done.stdout)
 
 
@@ -171,12 +175,20 @@ def main():
     given = arguments.parse_args()
     # A quarter of the time for planted trials, so that each size has the blocks that a verdict needs.
     settings = ["planted=25 %", *given.set]
-    audit, begin, longest, seed, report = Audit(), time.monotonic(), 0.0, given.seed, None
-    while report is None or time.monotonic() - begin + longest <= given.minutes * 60:
-        started = time.monotonic()
-        report = run(given.wirelab, settings, seed)
-        audit.add(report)
-        longest, seed = max(longest, time.monotonic() - started), seed + 1
+    audit, begin, longest, seed, report, ended = Audit(), time.monotonic(), 0.0, given.seed, None, None
+    try:
+        while report is None or time.monotonic() - begin + longest <= given.minutes * 60:
+            started = time.monotonic()
+            report = run(given.wirelab, settings, seed)
+            audit.add(report)
+            longest, seed = max(longest, time.monotonic() - started), seed + 1
+            print(f"audit: {audit.runs} runs in {(time.monotonic() - begin) / 60:.0f} minutes", file=sys.stderr)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    except FailedRun as failed:
+        ended = str(failed)
+    if report is None:
+        sys.exit(f"audit: {ended}")
     result = {
         "date": datetime.date.today().isoformat(),
         "minutes": (time.monotonic() - begin) / 60,
@@ -193,6 +205,8 @@ def main():
         with open(given.json, "w", encoding="utf-8") as file:
             file.write(json.dumps(result, indent=2) + "\n")
     print(text(result), end="")
+    if ended:
+        sys.exit(f"audit: {ended}; the results are those of the runs before")
 
 
 if __name__ == "__main__":

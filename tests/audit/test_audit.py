@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """The audit counts false verdicts, found effects and coverage as the reports state them."""
 
+import contextlib
+import io
 import unittest
+from unittest import mock
 
-from audit import Audit, clopper_pearson, page
+import audit
+from audit import Audit, FailedRun, clopper_pearson, page
 
 
 def compared(verdict, low, high, why=None, aa=False, exploratory=False):
@@ -61,6 +65,21 @@ class Counts(unittest.TestCase):
         self.assertEqual((power["count"], power["of"]), (1, 2))
         self.assertEqual((covered["count"], covered["of"]), (1, 2))
         self.assertEqual(found["not_judged"], {"planted, response_median, 10%": 1})
+
+    def test_a_failed_run_or_an_interruption_keeps_the_runs_before(self):
+        report = {"comparisons": [compared("equivalent", 0.99, 1.01)], "planted": None, "environment": {}}
+        for end in FailedRun("no disk"), KeyboardInterrupt():
+            out = io.StringIO()
+            with (
+                mock.patch.object(audit, "run", side_effect=[report, report, end]),
+                mock.patch("sys.argv", ["audit.py", "wirelab"]),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(io.StringIO()),
+                self.assertRaises(SystemExit) as ended,
+            ):
+                audit.main()
+            self.assertIn("runs: 2", out.getvalue())
+            self.assertRegex(str(ended.exception), "no disk|interrupted")
 
     def test_a_page_without_cases_says_so_instead_of_zero(self):
         found = summary(([compared("cannot_tell", 0, 9, "too_few_blocks")], []))
