@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint format deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration audit fuzz faults bench-peers bench-limits bench-engine bench-null-server chart power clean
+	check-browsertime calibration audit fuzz faults bench-peers bench-limits bench-engine agreement bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -139,6 +139,9 @@ fuzz: ## change known inputs of every reader of foreign text at random, and look
 
 faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; more than ten minutes)
 	WIRELAB_FAULTS=all $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture faults::
+
+agreement: build ## the verdicts of studies with the load engine beside those with the built-in client (about 20 minutes)
+	tests/bench/agreement.py $(WIRELAB)
 
 bench-peers: build ## compare the load generator with h2load, wrk, oha and ghz (installs them; LOADS="h3 100k"; half an hour)
 	tests/bench/peers.sh $(LOADS)
