@@ -1,15 +1,17 @@
-//! The server's side of HTTP/2, without input or output. A path that repeats the last one is not looked up again.
+//! The server's side of HTTP/2, and of gRPC on it, without input or output. A path that repeats the last one is not
+//! looked up again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use wirelab_contract::error_kind::ErrorKind;
 
-use super::fields::{Decoder, LENGTH, STATUS, encode_named};
+use super::fields::{Decoder, LENGTH, STATUS, encode_integer, encode_named};
 use super::frame::{self, HEADER, Header, LARGEST, flag, kind, setting};
 use super::windows::Windows;
 use super::{AHEAD, LARGEST_BLOCK};
-use crate::null::{Answer, Body, Content, Name, ServerMachine};
+use crate::grpc;
+use crate::null::{Answer, Body, Content, Name, ServerMachine, Status};
 use crate::payload::Payload;
 use crate::refusal::Failure;
 
@@ -25,6 +27,9 @@ const LOCATION: usize = 46;
 
 /// The index of `:status: 200` in the static table, as a field.
 const STATUS_200: u8 = 0x80 | STATUS as u8;
+
+/// The largest request of a call of gRPC that the server keeps, in bytes.
+const LARGEST_CALL: usize = 64 * 1024;
 
 /// Window of a connection before any update (section 6.9.2), and largest window (section 6.9.1).
 const FIRST_WINDOW: i64 = 65_535;
@@ -70,11 +75,15 @@ struct Stream {
     /// Whether the request is complete.
     asked: bool,
     sending: Sending,
+    /// Whether the status of a call follows the body.
+    has_trailers: bool,
 }
 
 enum Sending {
     /// Nothing yet: the answer follows the request.
     Later(Answer),
+    /// Nothing yet: the answer follows from the path and the body of this call.
+    Call(Vec<u8>, Vec<u8>),
     /// A body from this offset on.
     Known(Payload, u64),
     /// The body of the request, as far as it is there.
@@ -236,8 +245,13 @@ impl Http2Server {
             return Err(broken("the client opened a stream with an even number"));
         }
         self.newest = id;
-        let answer = self.answer();
         let credit = self.first_credit;
+        if self.content.is_grpc() {
+            let sending = Sending::Call(self.decoder.path.clone(), Vec::new());
+            self.streams.push(Stream { id, credit, owed: 0, asked: false, sending, has_trailers: false });
+            return if ends { self.asked(self.streams.len() - 1) } else { Ok(()) };
+        }
+        let answer = self.answer();
         let sending = match (&answer.body, ends) {
             (Body::Known(payload), true) => {
                 self.respond(id, credit, &answer, payload);
@@ -254,7 +268,7 @@ impl Http2Server {
                 Sending::Echo(VecDeque::new())
             }
         };
-        self.streams.push(Stream { id, credit, owed: 0, asked: false, sending });
+        self.streams.push(Stream { id, credit, owed: 0, asked: false, sending, has_trailers: false });
         Ok(())
     }
 
@@ -292,30 +306,70 @@ impl Http2Server {
         } else {
             self.ready.push_back(id);
             let sending = Sending::Known(payload.clone(), 0);
-            self.streams.push(Stream { id, credit, owed: 0, asked: true, sending });
+            self.streams.push(Stream { id, credit, owed: 0, asked: true, sending, has_trailers: false });
         }
+    }
+
+    /// Sends the outcome of a call.
+    fn conclude(&mut self, id: u32, credit: i64, outcome: Result<Vec<u8>, Status>) -> Result<(), Failure> {
+        self.content.count();
+        let message = match outcome {
+            Ok(message) => message,
+            Err(status) => {
+                self.grpc_head(id, Some(status));
+                return Ok(());
+            }
+        };
+        let mut framed = Vec::new();
+        grpc::frame(&mut framed, &message).map_err(|_| broken("the answer to a call is too long"))?;
+        self.grpc_head(id, None);
+        // It goes with other bodies, and mostly at once.
+        self.ready.push_back(id);
+        let sending = Sending::Known(Payload::Own(framed.into()), 0);
+        self.streams.push(Stream { id, credit, owed: 0, asked: true, sending, has_trailers: true });
+        Ok(())
+    }
+
+    /// Sends the head of the answer to a call, which is all of it if the call failed.
+    fn grpc_head(&mut self, id: u32, failed: Option<Status>) {
+        let flags = flag::END_HEADERS | if failed.is_some() { flag::END_STREAM } else { 0 };
+        self.fields(id, flags, |block| {
+            block.push(STATUS_200);
+            encode_named(block, false, CONTENT_TYPE, b"application/grpc");
+            if let Some(Status(status)) = failed {
+                encode_status(block, status);
+            }
+        });
+    }
+
+    /// Sends a block of fields.
+    fn fields(&mut self, id: u32, flags: u8, encode: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.out.len();
+        frame::head(&mut self.out, 0, kind::HEADERS, flags, id);
+        encode(&mut self.out);
+        let size = (self.out.len() - start - HEADER) as u32;
+        self.out[start..start + 3].copy_from_slice(&size.to_be_bytes()[1..]);
     }
 
     /// Sends the head of an answer.
     fn head(&mut self, id: u32, answer: &Answer, length: Option<u64>, ends: bool) {
-        let start = self.out.len();
-        frame::head(&mut self.out, 0, kind::HEADERS, flag::END_HEADERS | if ends { flag::END_STREAM } else { 0 }, id);
-        match answer.status {
-            200 => self.out.push(STATUS_200),
-            status => encode_named(&mut self.out, false, STATUS, status.to_string().as_bytes()),
-        }
-        if let Some(length) = length {
-            encode_named(&mut self.out, false, LENGTH, length.to_string().as_bytes());
-        }
-        if let Some((name, value)) = answer.field {
-            let index = match name {
-                Name::ContentType => CONTENT_TYPE,
-                Name::Location => LOCATION,
-            };
-            encode_named(&mut self.out, false, index, value.as_bytes());
-        }
-        let size = (self.out.len() - start - HEADER) as u32;
-        self.out[start..start + 3].copy_from_slice(&size.to_be_bytes()[1..]);
+        let flags = flag::END_HEADERS | if ends { flag::END_STREAM } else { 0 };
+        self.fields(id, flags, |block| {
+            match answer.status {
+                200 => block.push(STATUS_200),
+                status => encode_named(block, false, STATUS, status.to_string().as_bytes()),
+            }
+            if let Some(length) = length {
+                encode_named(block, false, LENGTH, length.to_string().as_bytes());
+            }
+            if let Some((name, value)) = answer.field {
+                let index = match name {
+                    Name::ContentType => CONTENT_TYPE,
+                    Name::Location => LOCATION,
+                };
+                encode_named(block, false, index, value.as_bytes());
+            }
+        });
     }
 
     fn data(&mut self, header: Header, body: &[u8], ends: bool) -> Result<(), Failure> {
@@ -336,6 +390,12 @@ impl Http2Server {
                 self.ready.push_back(stream.id);
             }
             bytes.extend(body);
+        }
+        if let Sending::Call(_, bytes) = &mut stream.sending {
+            if bytes.len() + body.len() > LARGEST_CALL {
+                return Err(broken("the request of a call is too long"));
+            }
+            bytes.extend_from_slice(body);
         }
         if ends { self.asked(place) } else { Ok(()) }
     }
@@ -360,6 +420,12 @@ impl Http2Server {
                 }
                 self.content.count();
             }
+            Sending::Call(path, request) => {
+                let path = std::str::from_utf8(path).unwrap_or_default();
+                let outcome = self.content.call(path, request);
+                let Stream { id, credit, .. } = self.streams.swap_remove(place);
+                return self.conclude(id, credit, outcome);
+            }
             Sending::Known(..) => {}
         }
         Ok(())
@@ -382,7 +448,7 @@ impl Http2Server {
                     let size = bytes.len().min(credit);
                     (size, stream.asked && size == bytes.len())
                 }
-                Sending::Later(_) => continue,
+                Sending::Later(_) | Sending::Call(..) => continue,
             };
             if size == 0 && !is_last {
                 // An echo without bytes is ready again with the next ones.
@@ -392,19 +458,24 @@ impl Http2Server {
                 }
                 continue;
             }
-            frame::head(&mut self.out, size, kind::DATA, if is_last { flag::END_STREAM } else { 0 }, id);
+            let has_trailers = is_last && stream.has_trailers;
+            let flags = if is_last && !has_trailers { flag::END_STREAM } else { 0 };
+            frame::head(&mut self.out, size, kind::DATA, flags, id);
             match &mut stream.sending {
                 Sending::Known(payload, at) => {
                     self.out.extend_from_slice(payload.slice(*at, size as u64));
                     *at += size as u64;
                 }
                 Sending::Echo(bytes) => self.out.extend(bytes.drain(..size)),
-                Sending::Later(_) => {}
+                Sending::Later(_) | Sending::Call(..) => {}
             }
             stream.credit -= size as i64;
             self.credit -= size as i64;
             if is_last {
                 self.streams.swap_remove(place);
+                if has_trailers {
+                    self.fields(id, flag::END_HEADERS | flag::END_STREAM, |block| encode_status(block, 0));
+                }
             } else if !matches!(&stream.sending, Sending::Echo(bytes) if bytes.is_empty()) {
                 self.ready.push_back(id);
             }
@@ -455,6 +526,15 @@ impl Http2Server {
             return Err(broken("the client granted too much credit"));
         }
         Ok(())
+    }
+}
+
+/// Appends the field `grpc-status`, whose name is in no table.
+fn encode_status(block: &mut Vec<u8>, status: u32) {
+    block.push(0);
+    for text in ["grpc-status", &status.to_string()] {
+        encode_integer(block, 0, 7, text.len());
+        block.extend_from_slice(text.as_bytes());
     }
 }
 

@@ -24,6 +24,7 @@ use crate::http2::server::Http2Server;
 use crate::http2::windows::Windows;
 use crate::payload::Payload;
 use crate::poller::Poller;
+use crate::raw::server::RawServer;
 use crate::refusal::Failure;
 
 pub(crate) use outbox::Outbox;
@@ -35,6 +36,25 @@ pub trait Content: Send + Sync + 'static {
 
     /// Counts an answered request.
     fn count(&self);
+
+    /// Whether requests over HTTP/2 are calls of gRPC, which [`Self::call`] answers.
+    fn is_grpc(&self) -> bool {
+        false
+    }
+
+    /// The outcome of a call; `request` is its messages behind their prefixes.
+    fn call(&self, _path: &str, _request: &[u8]) -> Result<Vec<u8>, Status> {
+        Err(Status::UNIMPLEMENTED)
+    }
+}
+
+/// The status of a failed call of gRPC (gRPC, `statuscodes.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(pub u32);
+
+impl Status {
+    pub const INVALID_ARGUMENT: Self = Self(3);
+    pub const UNIMPLEMENTED: Self = Self(12);
 }
 
 /// The answer to a request.
@@ -104,8 +124,10 @@ pub(crate) trait ServerMachine: Sized {
 pub enum Speaks {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2 with these windows for requests.
+    /// HTTP/2 with these windows for requests; with it gRPC.
     Http2(Windows),
+    /// The requests of raw TCP and TLS.
+    Raw,
 }
 
 /// A running server. Drop ends its threads and closes its connections.
@@ -139,6 +161,7 @@ impl NullServer {
             let run = move || match speaks {
                 Speaks::Http1 => worker::run::<Http1Server>(&shared, poller, Windows::SMALLEST),
                 Speaks::Http2(windows) => worker::run::<Http2Server>(&shared, poller, windows),
+                Speaks::Raw => worker::run::<RawServer>(&shared, poller, Windows::SMALLEST),
             };
             server.threads.push(thread::Builder::new().name(format!("null-{number}")).spawn(run)?);
         }

@@ -1,6 +1,8 @@
 //! The request header of the raw transports: 24 bytes, three big-endian numbers.
 
 #[cfg(feature = "load")]
+pub mod server;
+#[cfg(feature = "load")]
 mod stream;
 
 use wirelab_contract::protocol::Protocol;
