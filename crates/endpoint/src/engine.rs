@@ -23,7 +23,18 @@ use crate::server::null;
 pub const NAME: &str = "engine";
 
 /// The protocols of its server.
-const SERVED: [Protocol; 5] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3];
+const SERVED: [Protocol; 10] = [
+    Protocol::Tcp,
+    Protocol::Tls,
+    Protocol::Quic,
+    Protocol::H1c,
+    Protocol::H1,
+    Protocol::H2c,
+    Protocol::H2,
+    Protocol::H3,
+    Protocol::Grpcc,
+    Protocol::Grpc,
+];
 
 /// The description that `wirelab endpoint --engine describe` prints.
 #[must_use]

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::thread;
 
 use serde_json::json;
+use wirelab_contract::heron;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
-use wirelab_engine::null::{Answer, Body, Content, Name, NullServer, Speaks};
+use wirelab_engine::grpc::split;
+use wirelab_engine::null::{Answer, Body, Content, Name, NullServer, Speaks, Status};
 
 use crate::http2::Windows;
 use crate::payload::Payload;
@@ -42,6 +44,33 @@ impl Content for Site {
     }
 }
 
+/// The calls of gRPC that a site offers.
+struct Calls(Arc<Site>);
+
+impl Content for Calls {
+    fn answer(&self, _: &str, _: &str) -> Answer {
+        Answer::empty(404)
+    }
+
+    fn count(&self) {
+        self.0.count();
+    }
+
+    fn is_grpc(&self) -> bool {
+        true
+    }
+
+    fn call(&self, path: &str, request: &[u8]) -> Result<Vec<u8>, Status> {
+        if !self.0.offers_heron() || path != heron::METHOD {
+            return Err(Status::UNIMPLEMENTED);
+        }
+        let message = split(request).filter(|messages| messages.len() == 1).ok_or(Status::INVALID_ARGUMENT)?[0];
+        let number = <f64 as prost::Message>::decode(message).map_err(|_| Status::INVALID_ARGUMENT)?;
+        let root = heron::root(number);
+        if root.is_nan() { Err(Status::INVALID_ARGUMENT) } else { Ok(prost::Message::encode_to_vec(&root)) }
+    }
+}
+
 /// Binds a null server. What costs time besides an answer is refused.
 pub async fn bind(spec: ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<Bound, Refusal> {
     check(&spec)?;
@@ -49,21 +78,23 @@ pub async fn bind(spec: ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<B
         Some(threads) => usize::from(threads),
         None => thread::available_parallelism().map_or(1, usize::from),
     };
-    if spec.protocol == Protocol::H3 {
+    if spec.protocol.uses_quic() {
         return null_quic::bind(&spec, site, stop, threads);
     }
     let options = TcpOptions::server(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
     let mut configured = options.configured();
     let tls = spec.tls.as_ref().map(|_| tls::server(&spec)).transpose()?;
-    let speaks = match spec.protocol.is_http2() {
-        true => {
+    let speaks = match spec.protocol {
+        Protocol::Tcp | Protocol::Tls => Speaks::Raw,
+        protocol if protocol.is_http2() => {
             let windows = Windows::of(&spec.transport, DEFAULT_WINDOWS)?;
             configured.insert("stream_window".to_owned(), json!(windows.stream));
             configured.insert("connection_window".to_owned(), json!(windows.connection));
             Speaks::Http2(windows)
         }
-        false => Speaks::Http1,
+        _ => Speaks::Http1,
     };
+    let content: Arc<dyn Content> = if spec.protocol.is_grpc() { Arc::new(Calls(site)) } else { site };
     configured.insert("threads".to_owned(), json!(threads));
     let address = SocketAddr::new(spec.address, spec.port);
     let listener = options.listening(address)?;
@@ -72,7 +103,7 @@ pub async fn bind(spec: ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<B
         .map_err(|error| Refusal::failed(format!("reading the bound port of {address}: {error}")))?
         .port();
     let accounts = Accounts::default();
-    let server = NullServer::start(listener, tls, (speaks, site), accounts.clone(), threads)
+    let server = NullServer::start(listener, tls, (speaks, content), accounts.clone(), threads)
         .map_err(|error| Refusal::failed(format!("starting the null server: {error}")))?;
     let run = Box::pin(async move {
         stop.asked().await;

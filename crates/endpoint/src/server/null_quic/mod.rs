@@ -1,4 +1,5 @@
-//! The null server over HTTP/3: the QUIC of the load engine, and the answers of its null server.
+//! The null server over QUIC: the QUIC of the load engine, with the answers of its null server to HTTP/3 and to raw
+//! requests.
 //!
 //! Each thread has a socket at the same port, and the connections whose datagrams the kernel gives it.
 
@@ -12,6 +13,7 @@ use std::thread;
 
 use quinn_proto::ServerConfig;
 use serde_json::json;
+use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ServerSpec;
 use wirelab_engine::null::Content;
 
@@ -25,6 +27,7 @@ use worker::Worker;
 
 /// State that all threads share.
 struct Common {
+    protocol: Protocol,
     settings: QuicSettings,
     config: Arc<ServerConfig>,
     content: Arc<dyn Content>,
@@ -40,7 +43,14 @@ pub(super) fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop, threads: 
     let failed = |error: std::io::Error| Refusal::failed(format!("starting the null server: {error}"));
     let (running, stopped) = UnixStream::pair().map_err(failed)?;
     let accounts = Accounts::default();
-    let common = Arc::new(Common { settings, config, content: site, accounts: accounts.clone(), stopped });
+    let common = Arc::new(Common {
+        protocol: spec.protocol,
+        settings,
+        config,
+        content: site,
+        accounts: accounts.clone(),
+        stopped,
+    });
     let first = Socket::shared(&common.settings, SocketAddr::new(spec.address, spec.port))?;
     let port = first.port().map_err(failed)?;
     let mut configured = first.report(&common.settings);

@@ -1,4 +1,4 @@
-//! One thread of the null server over HTTP/3: reads datagrams, answers, keeps the timers of QUIC.
+//! One thread of the null server over QUIC: reads datagrams, answers, keeps the timers of QUIC.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
