@@ -414,6 +414,7 @@ impl Http2 {
             kind::SETTINGS => self.settings(header, payload)?,
             kind::PING if payload.len() != 8 => return Err(broken("a frame has a wrong size")),
             kind::PING | kind::GOAWAY if header.stream != 0 => return Err(broken("a frame is at a wrong place")),
+            kind::PRIORITY if header.stream == 0 => return Err(broken("a frame is at a wrong place")),
             kind::PRIORITY if payload.len() != 5 => return Err(broken("a frame has a wrong size")),
             kind::PING if header.flags & flag::ACK == 0 => {
                 frame::head(&mut self.out, 8, kind::PING, flag::ACK, 0);
