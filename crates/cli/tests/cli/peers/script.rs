@@ -29,6 +29,8 @@ struct Written {
     #[serde(default)]
     opening: Option<Lines>,
     #[serde(default)]
+    at_head: Option<Lines>,
+    #[serde(default)]
     answer: Option<Lines>,
     #[serde(default)]
     endless: Option<Lines>,
@@ -102,6 +104,13 @@ pub(super) enum Piece {
 }
 
 impl Piece {
+    /// Calls `look` with a frame of HTTP/2.
+    pub(super) fn frame(&self, look: impl FnOnce(&http2::Frame)) {
+        if let Self::Frame(frame) = self {
+            look(frame);
+        }
+    }
+
     /// The bytes, for a request on a stream.
     pub(super) fn bytes(&self, stream: u32) -> Vec<u8> {
         match self {
@@ -121,6 +130,8 @@ pub(super) struct Peer {
     pub(super) protocol: Protocol,
     /// The bytes that it sends when a client has connected.
     pub(super) opening: Vec<Piece>,
+    /// The frames that it sends when the head of a request has come; HTTP/2 only.
+    pub(super) at_head: Vec<Piece>,
     /// The bytes that it sends for each request.
     pub(super) answer: Vec<Piece>,
     /// The bytes that it repeats after the answer until the client is gone.
@@ -184,6 +195,7 @@ impl Written {
             rule: self.rule,
             protocol,
             opening,
+            at_head: pieces(self.at_head),
             answer: pieces(self.answer),
             endless: pieces(self.endless),
             pieces: self.pieces.unwrap_or(usize::MAX),

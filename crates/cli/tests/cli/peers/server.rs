@@ -28,6 +28,9 @@ pub(super) trait Requests {
 
     /// A correct response without a body.
     fn well(&self, stream: u32) -> Vec<u8>;
+
+    /// Notes what the server has sent.
+    fn sent(&mut self, _: &[Piece]) {}
 }
 
 /// A connection in clear text or within TLS.
@@ -103,15 +106,12 @@ fn accept(peer: &Peer, by_script: bool, mut tcp: TcpStream, tls: Option<Arc<Serv
 
 fn talk(peer: &Peer, by_script: bool, wire: &mut dyn Wire) -> Result<()> {
     let mut requests: Box<dyn Requests> = match peer.protocol.multiplexes() {
-        true => Box::new(http2::Requests {
-            is_grpc: peer.protocol.is_grpc(),
-            has_preface: false,
-            is_mute: by_script && peer.opening.is_empty(),
-        }),
+        true => Box::new(http2::Requests::new(peer, by_script)),
         false => Box::new(http1::Requests),
     };
     if by_script {
         send(peer, &peer.opening, 0, wire)?;
+        requests.sent(&peer.opening);
     } else {
         wire.write_all(&requests.opening())?;
     }
@@ -123,6 +123,7 @@ fn talk(peer: &Peer, by_script: bool, wire: &mut dyn Wire) -> Result<()> {
             continue;
         }
         send(peer, &peer.answer, id, wire)?;
+        requests.sent(&peer.answer);
         while !peer.endless.is_empty() {
             send(peer, &peer.endless, id, wire)?;
         }
@@ -147,7 +148,7 @@ fn end(peer: &Peer, wire: &mut dyn Wire) -> Result<()> {
     std::io::copy(&mut tcp, &mut std::io::sink()).map(drop)
 }
 
-fn send(peer: &Peer, pieces: &[Piece], id: u32, wire: &mut dyn Wire) -> Result<()> {
+pub(super) fn send(peer: &Peer, pieces: &[Piece], id: u32, wire: &mut dyn Wire) -> Result<()> {
     let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.bytes(id)).collect();
     for piece in bytes.chunks(peer.pieces) {
         wire.write_all(piece)?;
