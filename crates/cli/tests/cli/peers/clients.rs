@@ -74,11 +74,20 @@ struct Outcome {
     stalls: bool,
 }
 
+fn read(file: &str) -> File {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(file);
+    toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The names of the clients of a file.
+pub(super) fn names(file: &str) -> Vec<String> {
+    read(file).client.into_iter().map(|client| client.name).collect()
+}
+
 /// Lets all clients of a file meet the built-in server.
 #[track_caller]
 fn meet(file: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(file);
-    let File { protocol, client: clients } = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let File { protocol, client: clients } = read(file);
     let place = Place::new();
     let server = Builtin::start(&place, serve(protocol));
     let mut wrong = Vec::new();

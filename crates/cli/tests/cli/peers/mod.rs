@@ -4,6 +4,7 @@
 //! Every peer meets both clients of `wirelab load`, and the request that `load` and `probe` send before they measure.
 
 mod clients;
+mod h2spec;
 mod http1;
 mod http2;
 mod http3;
