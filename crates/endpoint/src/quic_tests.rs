@@ -237,9 +237,12 @@ fn bare_udp_answers_under_every_connection_policy() {
 fn http3_reports_statuses() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.server_spec(Protocol::H3, Resumption::None));
-    for (method, path, body_size, status) in
-        [("GET", "/none", 0, 404), ("POST", "/none", 100_000, 405), ("GET", "/echo", 0, 405)]
-    {
+    for (method, path, body_size, status) in [
+        ("GET", "/none", 0, 404),
+        ("POST", "/none", 100_000, 405),
+        ("GET", "/echo", 0, 405),
+        ("HEAD", "/bytes/9", 0, 200),
+    ] {
         let spec = fixture.client_spec(Protocol::H3, server.port, method, path, body_size);
         let (answer, body, _) = request::<H3Transport>(&spec).unwrap();
         assert_eq!((answer.status, body.len()), (Some(status), 0), "{method} {path}");

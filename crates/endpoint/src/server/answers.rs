@@ -51,10 +51,10 @@ impl Answers {
         Ok(Self(answers))
     }
 
-    /// The answer to a request; 404 for a path that is not in the list.
+    /// The answer to a request, with a body for HEAD, too; 404 for a path that is not in the list.
     pub fn to(&self, method: &Method, uri: &Uri) -> Response<Bytes> {
         let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-        let known = self.0.get(path).filter(|_| method == Method::GET);
+        let known = self.0.get(path).filter(|_| [Method::GET, Method::HEAD].contains(method));
         known.cloned().unwrap_or_else(|| {
             let mut unknown = Response::new(Bytes::new());
             *unknown.status_mut() = StatusCode::NOT_FOUND;
@@ -109,6 +109,7 @@ mod tests {
         assert_eq!(found.headers()["content-type"], "text/css");
         assert_eq!(found.headers()["content-length"], "4");
         assert_eq!(found.headers().get_all("link").iter().count(), 2);
+        assert_eq!(to(Method::HEAD, "https://host.test/a?x=1").headers(), found.headers());
         let moved = to(Method::GET, "/old");
         assert_eq!(moved.status(), StatusCode::MOVED_PERMANENTLY, "the first of two");
         assert_eq!(moved.headers()["location"], "/a?x=1");

@@ -8,7 +8,7 @@ use h3::error::StreamError;
 use h3::quic::{self, BidiStream};
 use h3::server::RequestStream;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 
 use crate::server::Site;
 use crate::server::prelude::Prelude;
@@ -64,10 +64,11 @@ async fn answer<S: BidiStream<Bytes>>(
         wait::until(arrival + prelude.think).await;
     }
     site.work();
+    let has_body = request.method() != Method::HEAD;
     if let Some(response) = site.recorded(request.method(), request.uri()) {
         let (head, body) = response.into_parts();
         stream.send_response(Response::from_parts(head, ())).await?;
-        if !body.is_empty() {
+        if has_body && !body.is_empty() {
             stream.send_data(body).await?;
         }
         return end(stream).await;
@@ -75,7 +76,7 @@ async fn answer<S: BidiStream<Bytes>>(
     match site.reply(request.method().as_str(), request.uri().path()) {
         Reply::Document(body) => {
             stream.send_response(head(StatusCode::OK, Some(body.len() as u64))).await?;
-            if !body.is_empty() {
+            if has_body && !body.is_empty() {
                 stream.send_data(body).await?;
             }
         }
@@ -86,14 +87,14 @@ async fn answer<S: BidiStream<Bytes>>(
                 .headers_mut()
                 .extend(site.attends_to_a_page().then_some((CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT))));
             stream.send_response(response).await?;
-            if !body.is_empty() {
+            if has_body && !body.is_empty() {
                 stream.send_data(body).await?;
             }
         }
         Reply::Pattern(size) => {
             stream.send_response(head(StatusCode::OK, Some(size))).await?;
             let mut sent = 0;
-            while sent < size {
+            while has_body && sent < size {
                 let piece = payload::piece(sent, size - sent);
                 sent += piece.len() as u64;
                 stream.send_data(piece).await?;

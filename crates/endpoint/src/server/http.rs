@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST, LOCATION};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -143,6 +143,21 @@ fn names_one_host<B>(request: &Request<B>) -> bool {
 }
 
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
+    let is_head = request.method() == Method::HEAD;
+    let response = answer_whole(site, request).await?;
+    Ok(if is_head { without_body(response) } else { response })
+}
+
+/// The answer to HEAD: the header of the answer to GET (RFC 9110, section 9.3.2).
+fn without_body(response: Response<ReplyBody>) -> Response<ReplyBody> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(head, ReplyBody::EMPTY)
+}
+
+async fn answer_whole(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
     let arrival = Instant::now();
     site.work();
     let is_valid = names_one_host(&request);

@@ -44,7 +44,7 @@ async fn answer(method: &Method, uri: &Uri, mut respond: SendResponse<Bytes>, si
         wait::until(arrival + prelude.think).await;
     }
     if let Some(response) = site.recorded(method, uri) {
-        return send(respond, response);
+        return send(respond, method, response);
     }
     let (status, body, kind) = match site.reply(method.as_str(), uri.path()) {
         Reply::Typed(body, kind) => (StatusCode::OK, body, Some(kind)),
@@ -65,11 +65,14 @@ async fn answer(method: &Method, uri: &Uri, mut respond: SendResponse<Bytes>, si
     fields.extend(kind.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT));
     fields.insert(CONTENT_LENGTH, length);
-    send(respond, response)
+    send(respond, method, response)
 }
 
-fn send(mut respond: SendResponse<Bytes>, response: Response<Bytes>) -> Result<(), h2::Error> {
-    let (head, body) = response.into_parts();
+fn send(mut respond: SendResponse<Bytes>, method: &Method, response: Response<Bytes>) -> Result<(), h2::Error> {
+    let (head, mut body) = response.into_parts();
+    if method == Method::HEAD {
+        body.clear();
+    }
     let mut stream = respond.send_response(Response::from_parts(head, ()), body.is_empty())?;
     if !body.is_empty() {
         // Data beyond the flow-control windows waits in the library.

@@ -24,6 +24,9 @@ const DEFAULT_WINDOWS: Windows = Windows { stream: 1 << 20, connection: 1 << 20 
 
 impl Content for Site {
     fn answer(&self, method: &str, path: &str) -> Answer {
+        if method == "HEAD" {
+            return Answer::empty(405);
+        }
         let of = |body| Answer { status: 200, field: None, body };
         match self.reply(method, path) {
             Reply::Document(content) => of(Body::Known(Payload::Own(content))),

@@ -122,13 +122,14 @@ impl Site {
         Some(response)
     }
 
-    /// The answer to an HTTP request. `path` is without the query.
+    /// The answer to an HTTP request. `path` is without the query. The answer to HEAD is that to GET; the caller leaves
+    /// out its body.
     #[must_use]
     pub fn reply(&self, method: &str, path: &str) -> Reply {
         if self.echo && path == "/echo" {
             return if method == "POST" { Reply::Echo } else { Reply::Status(405) };
         }
-        if method != "GET" {
+        if !matches!(method, "GET" | "HEAD") {
             return Reply::Status(405);
         }
         if let Some(number) = path.strip_prefix("/bytes/").filter(|_| self.bytes) {

@@ -159,7 +159,10 @@ impl Client {
     }
 
     fn is_head(&self) -> bool {
-        matches!(&self.send, Lines::Text(text) if text.starts_with("HEAD "))
+        match &self.send {
+            Lines::Text(text) => text.starts_with("HEAD "),
+            Lines::Frames(frames) => frames.iter().any(|frame| frame.contains(":method: HEAD")),
+        }
     }
 
     fn send(&self, protocol: Protocol, tcp: &mut TcpStream) -> Result<()> {
@@ -266,8 +269,10 @@ impl Reader {
         let head = self.until(b"\r\n\r\n")?.to_lowercase();
         let status = head[9..12].parse().map_err(Error::other)?;
         let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name).map(str::trim));
-        let has_body = !std::mem::take(&mut self.is_head) && !matches!(status, 100..200 | 204 | 304);
+        let is_head = std::mem::take(&mut self.is_head);
+        let has_body = !is_head && !matches!(status, 100..200 | 204 | 304);
         match field("content-length:") {
+            None if is_head => return Err(Error::other("a response to HEAD without a length")),
             _ if !has_body => {}
             Some(length) => self.skip(length.parse().map_err(Error::other)?)?,
             None if field("transfer-encoding:").is_some() => drop(self.until(b"0\r\n\r\n")?),
@@ -293,6 +298,7 @@ impl Reader {
                 }
                 "RST_STREAM" => return Ok(Said::Reset(number(0))),
                 "GOAWAY" => return Ok(Said::Goaway(number(4))),
+                "DATA" if self.is_head && stream < LAST_STREAM => return Err(Error::other("a body for HEAD")),
                 _ => {}
             }
         }
