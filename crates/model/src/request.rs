@@ -114,6 +114,17 @@ impl WrittenRequest {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, values)| values)
     }
 
+    /// Adds cookies of the form `NAME=VALUE; NAME=VALUE`. Returns whether all have this form.
+    #[must_use]
+    pub fn add_cookies(&mut self, cookies: &str) -> bool {
+        cookies.split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).all(|cookie| {
+            cookie.split_once('=').is_some_and(|(name, value)| {
+                self.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
+                true
+            })
+        })
+    }
+
     /// Adds a header field.
     pub fn add_field(&mut self, name: &str, value: String) {
         match self.headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {

@@ -1,6 +1,5 @@
 //! The requests of `load`, `probe` and `ab`: from options and files to the requests that are sent.
 
-mod curl;
 mod har;
 mod options;
 pub mod reflection;
@@ -15,20 +14,12 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::request::WrittenRequest;
 use wirelab_model::spec::{ClientSpec, Request};
 use wirelab_model::units::Span;
-use wirelab_plan::own::{self, RequestError};
+use wirelab_plan::own::{self, Found, RequestError};
 use wirelab_run::requests::{Reflect, render};
 
 use crate::args::{AbArgs, LoadArgs, MixArgs, ProbeArgs, ReachArgs};
 use crate::failure::{Failure, Result};
 use crate::target::{Location, Target};
-
-/// A request that was found in the options or in a file.
-#[derive(Debug, Default, PartialEq)]
-struct Found {
-    /// The URL; its path is that of the request, unless the request has one.
-    url: String,
-    request: WrittenRequest,
-}
 
 /// The requests to send, and their server.
 pub struct Requests {
@@ -209,7 +200,7 @@ fn of_paths(paths: &[String], weights: &[u32]) -> Result<Vec<WrittenRequest>> {
 /// The requests of a command line of curl, of a file of targets or of an archive; `None` without these options.
 fn of_other_tools(mix: &MixArgs) -> Result<Option<Vec<Found>>> {
     match (&mix.curl, &mix.targets, &mix.har) {
-        (Some(command), ..) => Ok(Some(vec![curl::parse(command)?])),
+        (Some(command), ..) => Ok(Some(vec![own::curl::parse(command).map_err(Failure::input)?])),
         (None, Some(path), _) => targets::parse(&text(path)?, path).map(Some),
         (None, None, Some(path)) => har::parse(&text(path)?, path).map(Some),
         (None, None, None) => Ok(None),

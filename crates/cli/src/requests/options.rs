@@ -36,19 +36,11 @@ pub(super) fn request(args: &RequestArgs) -> Result<WrittenRequest> {
         request.add_field(name.trim(), value.trim().to_owned());
     }
     for cookie in &args.cookie {
-        add_cookies(&mut request, cookie)?;
+        if !request.add_cookies(cookie) {
+            return Err(Failure::input("a cookie is not of the form `NAME=VALUE`"));
+        }
     }
     Ok(request)
-}
-
-/// Adds cookies of the form `NAME=VALUE; NAME=VALUE`.
-pub(super) fn add_cookies(request: &mut WrittenRequest, cookies: &str) -> Result {
-    for cookie in cookies.split(';').map(str::trim).filter(|cookie| !cookie.is_empty()) {
-        let (name, value) =
-            cookie.split_once('=').ok_or_else(|| Failure::input("a cookie is not of the form `NAME=VALUE`"))?;
-        request.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
-    }
-    Ok(())
 }
 
 /// Adds what the options say to a request of a file. Options win.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod check;
+pub mod curl;
 mod data;
 mod error;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod schema;
 mod template;
 
 pub use check::check;
+pub use curl::Found;
 pub use error::RequestError;
 pub(crate) use job::with_requests;
 pub use message::MessageError;

@@ -5,8 +5,16 @@ use base64::engine::general_purpose::STANDARD;
 
 use wirelab_model::request::WrittenRequest;
 
-use super::{Found, options};
-use crate::failure::{Failure, Result};
+type Result<T = ()> = std::result::Result<T, String>;
+
+/// A request that was found in the words of another tool.
+#[derive(Debug, Default, PartialEq)]
+pub struct Found {
+    /// The URL; its path is that of the request, unless the request has one.
+    pub url: String,
+    /// The request.
+    pub request: WrittenRequest,
+}
 
 /// Options without a value that change nothing in the request.
 const HARMLESS: [&str; 14] = [
@@ -51,17 +59,19 @@ const OWN: [(&str, &str); 17] = [
 ];
 
 /// Reads a command line.
-pub(super) fn parse(command: &str) -> Result<Found> {
+///
+/// # Errors
+/// The mistake, or what a load cannot do, with the remedy.
+pub fn parse(command: &str) -> Result<Found> {
     // A line that ends with a backslash goes on, as copied from a shell.
     let joined = command.replace("\\\r\n", " ").replace("\\\n", " ");
-    let words =
-        shlex::split(&joined).ok_or_else(|| Failure::input("--curl: a quote of the command line is not closed"))?;
+    let words = shlex::split(&joined).ok_or_else(|| "--curl: a quote of the command line is not closed".to_owned())?;
     let mut words = words.into_iter().skip_while(|word| word == "$");
     match words.next().as_deref() {
         Some("curl") => {}
         other => {
             let other = other.unwrap_or("nothing");
-            return Err(Failure::input(format!("--curl: the command line begins with `{other}` instead of `curl`")));
+            return Err(format!("--curl: the command line begins with `{other}` instead of `curl`"));
         }
     }
     let mut reader = Reader::default();
@@ -69,12 +79,8 @@ pub(super) fn parse(command: &str) -> Result<Found> {
         let mut next = Some(word);
         while let Some(word) = next.take() {
             let (option, mut attached) = split(&word);
-            let mut value = || {
-                attached
-                    .take()
-                    .or_else(|| words.next())
-                    .ok_or_else(|| Failure::input(format!("--curl: `{option}` has no value")))
-            };
+            let mut value =
+                || attached.take().or_else(|| words.next()).ok_or_else(|| format!("--curl: `{option}` has no value"));
             reader.take(&option, &mut value)?;
             // Short options without a value may share a dash: `-sX POST`.
             next = attached.map(|rest| format!("-{rest}"));
@@ -115,7 +121,7 @@ impl Reader {
             "-H" | "--header" => {
                 let header = value()?;
                 let (name, text) =
-                    header.split_once(':').ok_or_else(|| Failure::input("--curl: a header field has no colon"))?;
+                    header.split_once(':').ok_or_else(|| "--curl: a header field has no colon".to_owned())?;
                 request.add_field(name.trim(), text.trim().to_owned());
             }
             "-A" | "--user-agent" => request.add_field("user-agent", value()?),
@@ -132,11 +138,11 @@ impl Reader {
             "-b" | "--cookie" => {
                 let cookies = value()?;
                 if !cookies.contains('=') {
-                    return Err(Failure::input(
-                        "--curl: a cookie file is not supported; give the cookies as `NAME=VALUE`",
-                    ));
+                    return Err("--curl: a cookie file is not supported; give the cookies as `NAME=VALUE`".to_owned());
                 }
-                options::add_cookies(request, &cookies).map_err(|_| Failure::input("--curl: a cookie has no `=`"))?;
+                if !request.add_cookies(&cookies) {
+                    return Err("--curl: a cookie has no `=`".to_owned());
+                }
             }
             "-d" | "--data" | "--data-ascii" | "--data-binary" => match value()? {
                 file if file.starts_with('@') => request.body_file = Some(file[1..].into()),
@@ -150,17 +156,17 @@ impl Reader {
             "-G" | "--get" => self.sends_in_url = true,
             "--url" => self.url(value()?)?,
             "-L" | "--location" => {
-                return Err(Failure::input(
-                    "--curl: `-L` follows redirects, which a load does not; give the URL of the target",
-                ));
+                return Err(
+                    "--curl: `-L` follows redirects, which a load does not; give the URL of the target".to_owned()
+                );
             }
             option if HARMLESS.contains(&option) => {}
             option if HARMLESS_WITH_VALUE.contains(&option) => drop(value()?),
             option if option.starts_with('-') => {
-                return Err(Failure::input(match OWN.iter().find(|(curl, _)| *curl == option) {
+                return Err(match OWN.iter().find(|(curl, _)| *curl == option) {
                     Some((_, own)) => format!("--curl: remove `{option}` from the command line and give wirelab {own}"),
                     None => format!("--curl: the option `{option}` is not supported; remove it, or use wirelab's own"),
-                }));
+                });
             }
             url => self.url(url.to_owned())?,
         }
@@ -171,14 +177,12 @@ impl Reader {
         let url = if url.contains("://") { url } else { format!("http://{url}") };
         match self.url.replace(url) {
             None => Ok(()),
-            Some(first) => {
-                Err(Failure::input(format!("--curl: the command line has a second URL after `{first}`; give one")))
-            }
+            Some(first) => Err(format!("--curl: the command line has a second URL after `{first}`; give one")),
         }
     }
 
     fn finish(mut self) -> Result<Found> {
-        let mut url = self.url.take().ok_or_else(|| Failure::input("--curl: the command line has no URL"))?;
+        let mut url = self.url.take().ok_or_else(|| "--curl: the command line has no URL".to_owned())?;
         let mut request = std::mem::take(&mut self.request);
         if !self.data.is_empty() {
             let data = self.data.join("&");
@@ -186,7 +190,7 @@ impl Reader {
                 let separator = if url.contains('?') { '&' } else { '?' };
                 url = format!("{url}{separator}{data}");
             } else if request.body_file.is_some() {
-                return Err(Failure::input("--curl: the command line has a body as text and one as a file; give one"));
+                return Err("--curl: the command line has a body as text and one as a file; give one".to_owned());
             } else {
                 request.body = Some(data);
             }
@@ -254,7 +258,7 @@ mod tests {
             ("curl https://a.test/ -X", "`-X` has no value"),
             ("curl -d a -d @b https://a.test/", "give one"),
         ] {
-            let why = format!("{:?}", parse(command).unwrap_err());
+            let why = parse(command).unwrap_err();
             assert!(why.contains(words), "{command}: {why}");
         }
     }
