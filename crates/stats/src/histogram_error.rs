@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum HistogramError {
     #[error("the client reports {requests} successful requests, but its histogram of response times holds {held}")]
     OtherRequests { requests: u64, held: u64 },
-    #[error("the sum of the client's counts is above 2^64, which no client reaches")]
+    #[error("a sum of what clients report is above 2^64, which no client reaches")]
     TooLarge,
     #[error("the client's histogram `{name}` is unusable: it is not base64 ({cause})")]
     NotBase64 { name: &'static str, cause: DecodeError },

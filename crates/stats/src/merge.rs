@@ -12,10 +12,10 @@ use crate::summary::{Recorded, decode};
 /// Adds histograms and counts.
 ///
 /// # Errors
-/// If a histogram cannot be decoded; the results of its client are then unusable.
+/// If a histogram cannot be decoded, or a sum is too large; the results of a client are then unusable.
 pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, HistogramError> {
     let sum = |name, of: fn(&Histograms) -> &Histogram| added(name, all.iter().map(of));
-    let count = |of: fn(&Histograms) -> u64| all.iter().map(of).sum();
+    let count = |of: fn(&Histograms) -> u64| all.iter().map(of).try_fold(0, plus);
     let mut sums = Histograms {
         response: sum("response", |one| &one.response)?,
         service: sum("service", |one| &one.service)?,
@@ -23,22 +23,28 @@ pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, HistogramError
         handshake: sum("handshake", |one| &one.handshake)?,
         first_byte: sum("first_byte", |one| &one.first_byte)?,
         failure: sum("failure", |one| &one.failure)?,
-        requests: count(|one| one.requests),
+        requests: count(|one| one.requests)?,
         errors: Default::default(),
-        bytes_in: count(|one| one.bytes_in),
-        bytes_out: count(|one| one.bytes_out),
-        connections: count(|one| one.connections),
+        bytes_in: count(|one| one.bytes_in)?,
+        bytes_out: count(|one| one.bytes_out)?,
+        connections: count(|one| one.connections)?,
         handshakes: Default::default(),
     };
     for one in all {
         for (kind, count) in &one.errors {
-            *sums.errors.entry(*kind).or_default() += count;
+            let sum = sums.errors.entry(*kind).or_default();
+            *sum = plus(*sum, *count)?;
         }
         for (handshake, count) in &one.handshakes {
-            *sums.handshakes.entry(*handshake).or_default() += count;
+            let sum = sums.handshakes.entry(*handshake).or_default();
+            *sum = plus(*sum, *count)?;
         }
     }
     Ok(sums)
+}
+
+fn plus(one: u64, other: u64) -> Result<u64, HistogramError> {
+    one.checked_add(other).ok_or(HistogramError::TooLarge)
 }
 
 fn added<'a>(name: &'static str, all: impl Iterator<Item = &'a Histogram>) -> Result<Histogram, HistogramError> {
@@ -47,10 +53,10 @@ fn added<'a>(name: &'static str, all: impl Iterator<Item = &'a Histogram>) -> Re
     for one in all {
         let Recorded::Quantised(more, facts) = decode(name, one)? else { continue };
         buckets.add(&more).map_err(|cause| HistogramError::NotAdded { name, cause })?;
-        sum.count += facts.count;
+        sum.count = plus(sum.count, facts.count)?;
         sum.min_ns = sum.min_ns.min(facts.min_ns);
         sum.max_ns = sum.max_ns.max(facts.max_ns);
-        sum.sum_ns += facts.sum_ns;
+        sum.sum_ns = plus(sum.sum_ns, facts.sum_ns)?;
     }
     if sum.count == 0 {
         return Ok(Histogram::default());
@@ -124,5 +130,18 @@ mod tests {
         assert_eq!(response_counts(&alone).unwrap(), response_counts(&one).unwrap());
         let broken = Histograms { service: Histogram { v2: "?".to_owned(), ..one.service.clone() }, ..one.clone() };
         assert!(merge_histograms(&[one, broken]).unwrap_err().to_string().contains("`service` is unusable"));
+    }
+
+    #[test]
+    fn sums_that_no_clients_reach_are_an_error() {
+        let one = client(&[5]);
+        let endless = Histogram { sum_ns: u64::MAX, ..one.response.clone() };
+        for wrong in [
+            Histograms { response: endless, ..one.clone() },
+            Histograms { bytes_in: u64::MAX, ..one.clone() },
+            Histograms { errors: IndexMap::from([(ErrorKind::Timeout, u64::MAX)]), ..one.clone() },
+        ] {
+            assert!(matches!(merge_histograms(&[one.clone(), wrong]), Err(HistogramError::TooLarge)));
+        }
     }
 }
