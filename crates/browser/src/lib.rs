@@ -30,6 +30,13 @@ mod timeline;
 mod trust;
 pub mod wire;
 
+/// Browsers' reports of network events, as [`Resource`]s.
+pub mod reports {
+    pub use crate::chromium::events as chromium;
+    pub use crate::firefox::connections;
+    pub use crate::firefox::events as firefox;
+}
+
 pub use browser::{Browser, NotInstalled};
 pub use load::{HostUse, Load};
 pub use logs::Logs;

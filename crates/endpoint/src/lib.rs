@@ -31,7 +31,7 @@ pub mod look;
 #[cfg(feature = "builtin")]
 mod metered;
 #[cfg(feature = "builtin")]
-mod own_client;
+pub mod own_client;
 mod own_program;
 mod own_server;
 pub mod program;
@@ -45,7 +45,7 @@ mod quic_log;
 #[cfg(feature = "builtin")]
 mod quic_meter;
 #[cfg(feature = "builtin")]
-mod quic_padding;
+pub mod quic_padding;
 #[cfg(feature = "builtin")]
 mod quic_session;
 #[cfg(feature = "builtin")]
@@ -74,6 +74,8 @@ pub use describe::{NAME, describe};
 pub use own_client::OwnClient;
 pub use own_server::{describe_own_server, run_own_server};
 pub use refusal::{Failure, Refusal};
+#[cfg(feature = "builtin")]
+pub use udp_message::{Coverage as UdpCoverage, Header as UdpHeader};
 
 #[cfg(feature = "builtin")]
 use wirelab_engine::tls;

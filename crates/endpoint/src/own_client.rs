@@ -3,7 +3,7 @@
 //! The measured window is the life of the program. What wirelab cannot see of its requests, it takes from what the
 //! program prints, as far as the user says where.
 
-mod output;
+pub mod output;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Stdout, Write};

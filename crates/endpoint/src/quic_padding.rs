@@ -35,7 +35,8 @@ impl PacketKey for Unpadded {
 
 /// The size of a payload without the PADDING frames at its end (RFC 9000, section 19). Behind a frame that is rare or
 /// damaged nothing is removed.
-fn without_padding(payload: &[u8]) -> usize {
+#[must_use]
+pub fn without_padding(payload: &[u8]) -> usize {
     let mut rest = payload;
     loop {
         let Some(after) = rest.iter().position(|byte| *byte != 0) else { return payload.len() - rest.len() };

@@ -124,7 +124,15 @@ impl Inventory {
     pub fn file(path: &Path) -> Result<Self, InventoryError> {
         let text =
             fs::read_to_string(path).map_err(|cause| InventoryError::Unreadable { path: path.to_owned(), cause })?;
-        let inventory: Self = toml::from_str(&text)
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of a file. `path` is for messages.
+    ///
+    /// # Errors
+    /// See [`InventoryError`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, InventoryError> {
+        let inventory: Self = toml::from_str(text)
             .map_err(|cause| InventoryError::Syntax { path: path.to_owned(), cause: Box::new(cause) })?;
         inventory.checked()
     }

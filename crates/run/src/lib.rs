@@ -42,3 +42,5 @@ pub use progress::{Counter, Phase, Progress};
 pub use resolve::{Additions, Resolved, resolve};
 pub use run::{Create, Run};
 pub use trial::preparation::PREPARATION_METRICS;
+pub use trial::results;
+pub use trial::results_error::ResultsError;

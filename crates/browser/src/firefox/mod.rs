@@ -1,6 +1,6 @@
 //! Drives Firefox through WebDriver BiDi.
 
-mod connections;
+pub mod connections;
 pub mod events;
 mod preferences;
 mod warm_up;

@@ -7,11 +7,11 @@ use regex::Regex;
 use wirelab_contract::totals::{Printed, nanoseconds_of};
 
 /// Where the output of a program has values.
-pub(super) struct Patterns(Vec<(Printed, Regex)>);
+pub struct Patterns(Vec<(Printed, Regex)>);
 
 /// A value that cannot be read.
 #[derive(Debug)]
-pub(super) enum OutputError {
+pub enum OutputError {
     Pattern { value: Printed, pattern: String, why: String },
     NotFound { value: Printed, pattern: String },
     NotANumber { value: Printed, text: String },
@@ -19,6 +19,11 @@ pub(super) enum OutputError {
 }
 
 impl Patterns {
+    /// Compiles the expressions.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] if one is not valid, or has not exactly one group.
     pub fn new(patterns: &BTreeMap<Printed, String>) -> Result<Self, OutputError> {
         let compiled = patterns.iter().map(|(value, pattern)| {
             let why = |why: String| OutputError::Pattern { value: *value, pattern: pattern.clone(), why };
@@ -32,6 +37,10 @@ impl Patterns {
     }
 
     /// The values in the output; times in nanoseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] if a value is missing, is no number, or lacks its unit.
     pub fn read(&self, output: &str) -> Result<BTreeMap<Printed, u64>, OutputError> {
         self.0.iter().map(|(value, regex)| Ok((*value, read(*value, regex, output)?))).collect()
     }

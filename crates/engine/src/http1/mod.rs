@@ -3,7 +3,7 @@
 mod chunked;
 mod head;
 mod request;
-pub(crate) mod server;
+pub mod server;
 #[cfg(test)]
 mod tests;
 

@@ -18,7 +18,7 @@ const LARGEST: usize = 64 * 1024;
 const FIELDS: usize = 128;
 
 /// A connection of a server.
-pub(crate) struct Http1Server {
+pub struct Http1Server {
     content: Arc<dyn Content>,
     /// Bytes that wait: an incomplete head, or requests behind a body that is being sent.
     waiting: Vec<u8>,

@@ -8,7 +8,7 @@ mod fields;
 mod frame;
 pub(crate) mod huffman;
 mod request;
-pub(crate) mod server;
+pub mod server;
 mod status;
 mod streams;
 #[cfg(test)]

@@ -36,7 +36,7 @@ const FIRST_WINDOW: i64 = 65_535;
 const LARGEST_WINDOW: i64 = i32::MAX as i64;
 
 /// A connection of a server.
-pub(crate) struct Http2Server {
+pub struct Http2Server {
     content: Arc<dyn Content>,
     windows: Windows,
     out: Vec<u8>,

@@ -101,18 +101,26 @@ impl Answer {
     }
 }
 
-/// The server's side of one connection, above a stream of bytes. An error of `receive` breaks the connection.
-pub(crate) trait ServerMachine: Sized {
+/// The server's side of one connection, above a stream of bytes. An error breaks the connection.
+pub trait ServerMachine: Sized {
     /// A machine for a new connection.
     fn new(content: &Arc<dyn Content>, windows: Windows) -> Self;
 
     /// Takes bytes from the peer.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if the peer broke the protocol.
     fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure>;
 
     /// Bytes to send; empty if there are none.
     fn output(&self) -> &[u8];
 
     /// Removes the first `count` bytes of the output, which were sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if bytes that waited for this broke the protocol.
     fn sent(&mut self, count: usize) -> Result<(), Failure>;
 
     /// Whether the server closes the connection after its output.

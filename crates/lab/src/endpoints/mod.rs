@@ -207,6 +207,24 @@ fn below(root: &Path) -> Vec<Found> {
         .collect()
 }
 
+/// Reads the text of the manifest of an endpoint with this name, for the version of its steps or for another one.
+/// `path` is for messages.
+///
+/// # Errors
+/// If the manifest has a mistake, another name, or no steps for other versions.
+pub fn parse(text: &str, path: &Path, name: &str, version: Option<&str>) -> Result<Manifest, LabError> {
+    let wrong = |why: String| LabError::endpoint(path.display().to_string()).because(why);
+    let mut manifest: Manifest = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    if manifest.name != name {
+        return Err(wrong(format!("`name` is `{}`, but the folder is `{name}`; make them the same", manifest.name)));
+    }
+    if let Some(version) = version {
+        manifest.install = Some(versions::at(manifest.install, name, version)?);
+        manifest.name = format!("{name}@{version}");
+    }
+    Ok(manifest)
+}
+
 /// Start command, or why the endpoint cannot be started, and its installation.
 type Content = (Result<Endpoint, LabError>, Option<Installation>);
 
@@ -215,15 +233,7 @@ fn read(folder: &Path, name: &str, version: Option<&str>) -> Result<Content, Lab
     let path = folder.join(MANIFEST);
     let wrong = |why: String| LabError::endpoint(path.display().to_string()).because(why);
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let manifest: Manifest = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if manifest.name != name {
-        return Err(wrong(format!("`name` is `{}`, but the folder is `{name}`; make them the same", manifest.name)));
-    }
-    let Manifest { mut name, mut command, mut environment, mut install } = manifest;
-    if let Some(version) = version {
-        install = Some(versions::at(install, &name, version)?);
-        name = format!("{name}@{version}");
-    }
+    let Manifest { name, mut command, mut environment, install } = parse(&text, &path, name, version)?;
     let installation = install.map(|install| Installation::new(&name, folder, install)).transpose();
     let installation = installation.map_err(|error| LabError::endpoint(path.display().to_string()).because(error))?;
     match &installation {

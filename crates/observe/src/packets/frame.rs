@@ -26,7 +26,7 @@ const UDP: u8 = 17;
 
 /// A captured frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame<'a> {
+pub struct Frame<'a> {
     /// The captured beginning, headers included; may be shorter than the frame.
     pub bytes: &'a [u8],
     /// Length of the whole frame in bytes.
@@ -37,7 +37,7 @@ pub(crate) struct Frame<'a> {
 
 /// A frame as the wire carries it: `count` frames of `full` bytes, then one of `last` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wire {
+pub struct Wire {
     /// Full frames.
     pub count: u64,
     /// Bytes of each full frame.
@@ -53,7 +53,7 @@ impl Frame<'_> {
     ///
     /// # Errors
     /// If a super-packet's headers are not understood.
-    pub(crate) fn wire(&self, has_tunnels: bool) -> Result<Wire, Missing> {
+    pub fn wire(&self, has_tunnels: bool) -> Result<Wire, Missing> {
         let tunnel = has_tunnels.then(|| tunnelled(self.bytes)).flatten();
         let is_tunnelled = tunnel.is_some();
         let Some(segment) = self.segment.map(usize::from).filter(|segment| *segment > 0) else {
@@ -74,7 +74,8 @@ impl Frame<'_> {
     }
 
     /// Whether the frame travels between the two groups of hosts, directly or, with `has_tunnels`, in VXLAN.
-    pub(crate) fn is_between(&self, between: &Between, has_tunnels: bool) -> bool {
+    #[must_use]
+    pub fn is_between(&self, between: &Between, has_tunnels: bool) -> bool {
         let joins = |bytes: &[u8]| addresses(bytes).is_some_and(|(from, to)| between.joins(from, to));
         joins(self.bytes) || (has_tunnels && tunnelled(self.bytes).is_some_and(joins))
     }
@@ -82,7 +83,7 @@ impl Frame<'_> {
 
 impl Wire {
     /// Groups of equal frames: count, and bytes of each.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, usize)> {
+    pub fn parts(&self) -> impl Iterator<Item = (u64, usize)> {
         [(self.count, self.full), (u64::from(self.last.is_some()), self.last.unwrap_or(0))]
             .into_iter()
             .filter(|(count, _)| *count > 0)

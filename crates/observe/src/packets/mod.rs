@@ -5,7 +5,7 @@
 //! the interface's own counters are void, with the reason. At an interface that a node shares with other pods, counts
 //! are valid only if they agree with the counts at the server's pod.
 
-pub(crate) mod frame;
+pub mod frame;
 mod metrics;
 pub(crate) mod pcapng;
 pub(crate) mod split;

@@ -219,9 +219,19 @@ impl Folder {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run("it has no `manifest.json`".to_owned()),
             _ => RunError::io("cannot read", &path)(error),
         })?;
+        self.parse_manifest(&text)
+    }
+
+    /// Reads the text of the manifest.
+    ///
+    /// # Errors
+    /// If it is damaged, or its layout version is unsupported.
+    pub fn parse_manifest(&self, text: &[u8]) -> Result<Manifest, RunError> {
+        let path = self.manifest();
+        let not_a_run = |why: String| RunError::NotARun { path: self.0.clone(), why };
         let damaged = |error: serde_json::Error| RunError::Damaged { path: path.clone(), why: error.to_string() };
         // Check the version first: newer layouts may have unknown fields.
-        let value: serde_json::Value = serde_json::from_slice(&text).map_err(damaged)?;
+        let value: serde_json::Value = serde_json::from_slice(text).map_err(damaged)?;
         let manifest: Manifest = match value.get("format").and_then(serde_json::Value::as_u64) {
             Some(format) if format == u64::from(FORMAT) => serde_json::from_value(value).map_err(damaged)?,
             Some(format) => {

@@ -55,7 +55,11 @@ pub(crate) fn read_packed(path: &Path) -> Result<Contents, RunError> {
     parse(path, &bytes)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, RunError> {
+/// Reads the bytes of a journal. `path` is for messages.
+///
+/// # Errors
+/// As for [`read`].
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, RunError> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut contents = Contents { whole: whole as u64, torn: (bytes.len() - whole) as u64, ..Contents::default() };
     let mut trials = HashSet::new();

@@ -56,7 +56,7 @@ const GROUP: usize = 1 << 20;
 ///
 /// # Errors
 /// If a value does not fit 63 bits.
-pub(crate) fn file(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<Vec<u8>, RunError> {
+pub fn file(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<Vec<u8>, RunError> {
     encode(trial, samples).map_err(|error| RunError::Damaged {
         path: path.to_owned(),
         why: format!("cannot encode the samples: {error}"),
@@ -67,7 +67,7 @@ pub(crate) fn file(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<Vec
 ///
 /// # Errors
 /// If wirelab did not write this content.
-pub(crate) fn samples(path: &Path, content: Vec<u8>) -> Result<Vec<Sample>, RunError> {
+pub fn samples(path: &Path, content: Vec<u8>) -> Result<Vec<Sample>, RunError> {
     decode(Bytes::from(content)).map_err(|error| RunError::Damaged { path: path.to_owned(), why: error.to_string() })
 }
 

@@ -15,7 +15,7 @@ use crate::trial::results_error::ResultsError;
 
 /// Measurements of a client.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Results {
+pub enum Results {
     /// One record per request.
     Samples(Vec<Sample>),
     Histograms(Box<Histograms>),
@@ -49,16 +49,23 @@ const LARGEST_HISTOGRAMS: u64 = 64 << 20;
 /// # Errors
 /// If the file is missing or does not match the spec. The client is to blame; the text names the position.
 pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, ResultsError> {
-    let file = File::open(path).map_err(ResultsError::Open)?;
+    parse(File::open(path).map_err(ResultsError::Open)?, recording)
+}
+
+/// Reads the content of a results file.
+///
+/// # Errors
+/// If it does not match the spec.
+pub fn parse(content: impl Read, recording: Recording) -> Result<Results, ResultsError> {
     match recording {
-        Recording::Samples => records(BufReader::new(file), LONGEST_LINE).map(Results::Samples),
-        Recording::Loads => records(BufReader::new(file), LONGEST_LOAD).map(Results::Loads),
-        Recording::Totals => serde_json::from_reader(BufReader::new(file.take(LONGEST_LINE)))
+        Recording::Samples => records(BufReader::new(content), LONGEST_LINE).map(Results::Samples),
+        Recording::Loads => records(BufReader::new(content), LONGEST_LOAD).map(Results::Loads),
+        Recording::Totals => serde_json::from_reader(BufReader::new(content.take(LONGEST_LINE)))
             .map(Results::Totals)
             .map_err(ResultsError::NotTotals),
         Recording::Histograms => {
             let mut text = String::new();
-            file.take(LARGEST_HISTOGRAMS).read_to_string(&mut text).map_err(ResultsError::Read)?;
+            content.take(LARGEST_HISTOGRAMS).read_to_string(&mut text).map_err(ResultsError::Read)?;
             serde_json::from_str(&text).map(Results::Histograms).map_err(ResultsError::NotHistograms)
         }
     }

@@ -8,7 +8,7 @@ use wirelab_stats::HistogramError;
 
 /// Results that a client did not write as its spec says.
 #[derive(Debug)]
-pub(crate) enum ResultsError {
+pub enum ResultsError {
     /// The file cannot be opened.
     Open(io::Error),
     /// The file cannot be read.
