@@ -6,8 +6,11 @@
 //! A target panics if a reader does, or if the reader breaks a rule that the target knows.
 
 mod bytes;
+pub mod endpoints;
+pub mod pages;
 pub mod plans;
 pub mod requests;
+pub mod results;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,6 +50,9 @@ pub fn targets() -> impl Iterator<Item = &'static Target> {
     [
         plans::TARGETS,
         requests::TARGETS,
+        pages::TARGETS,
+        endpoints::TARGETS,
+        results::TARGETS,
     ]
     .into_iter()
     .flatten()
