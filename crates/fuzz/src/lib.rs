@@ -7,10 +7,15 @@
 
 mod bytes;
 pub mod endpoints;
+pub mod machine;
+pub mod machines;
+pub mod packets;
 pub mod pages;
 pub mod plans;
+pub mod proxies;
 pub mod requests;
 pub mod results;
+pub mod servers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,6 +58,10 @@ pub fn targets() -> impl Iterator<Item = &'static Target> {
         pages::TARGETS,
         endpoints::TARGETS,
         results::TARGETS,
+        machines::TARGETS,
+        servers::TARGETS,
+        proxies::TARGETS,
+        packets::TARGETS,
     ]
     .into_iter()
     .flatten()
