@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// The time per target, so that all targets together take less than half a minute of `make test`.
-const TIME: Duration = Duration::from_millis(1500);
+const TIME: Duration = Duration::from_millis(600);
 
 /// The longest input, in bytes.
 const LONGEST: usize = 64 * 1024;
