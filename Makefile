@@ -134,8 +134,8 @@ calibration: build ## compare clients and the kernel with known delays of 1, 10 
 audit: build ## false verdicts, power and coverage on this machine: docs/audit.md and target/audit.json (AUDIT_MINUTES=60)
 	tests/audit/audit.py $(WIRELAB) --minutes $(AUDIT_MINUTES) --page docs/audit.md --json target/audit.json
 
-fuzz: ## change known inputs of every reader of foreign text at random, and look for panics (FUZZ_SECONDS=60 per reader)
-	WIRELAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --release --locked --workspace --test cli -- --nocapture fuzz::
+fuzz: ## fuzz the readers of foreign text and bytes by coverage (FUZZ_SECONDS=60 per target, FUZZ_TARGETS="http2 study")
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.py $(FUZZ_TARGETS)
 
 faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; more than ten minutes)
 	WIRELAB_FAULTS=all $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture faults::
