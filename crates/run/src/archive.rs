@@ -1,5 +1,5 @@
-//! Archives of runs: manifest and journal, without samples, logs and captures. Every value, verdict and claim of the
-//! report follows from these two files.
+//! Archives of runs: manifest, journal and tags, without samples, logs and captures. Every value, verdict and claim of
+//! the report follows from manifest and journal.
 
 use std::fs;
 use std::path::Path;
@@ -36,6 +36,11 @@ pub fn archive(run: &Run, into: &Path) -> Result<Folder, RunError> {
     let lines = read_regular(&journal).map_err(RunError::io("cannot read the journal", &journal))?;
     let packed = pack(&lines).map_err(RunError::io("cannot pack the journal", &journal))?;
     write_whole(&folder.packed_journal(), &packed)?;
+    let tags = Folder::at(run.folder()).tags();
+    if tags.exists() {
+        let text = read_regular(&tags).map_err(RunError::io("cannot read the tags", &tags))?;
+        write_whole(&folder.tags(), &text)?;
+    }
     folder.write_manifest(&manifest)?;
     Ok(folder)
 }

@@ -32,6 +32,7 @@ mod resolve;
 mod run;
 pub mod spec;
 pub mod store;
+pub mod tags;
 mod trial;
 
 pub use blocks::{Blocks, each_block};

@@ -78,6 +78,12 @@ impl Folder {
         self.0.join("journal.jsonl.gz")
     }
 
+    /// `tags.txt`, the user's words for the run, one a line; only if it has some.
+    #[must_use]
+    pub fn tags(&self) -> PathBuf {
+        self.0.join("tags.txt")
+    }
+
     /// Whether it is an archive, which has neither samples nor logs, and cannot be continued.
     #[must_use]
     pub fn is_archive(&self) -> bool {
