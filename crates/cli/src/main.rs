@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::compare(&args),
         Command::History(args) => commands::history::history(&args),
         Command::Serve(args) => commands::serve::serve(&args),
+        Command::Tag(args) => commands::tag::tag(&args),
         Command::Archive(args) => commands::archive::archive(&args),
         Command::Logs(args) => commands::logs::logs(&args),
         Command::Analyze(args) => commands::analyze::analyze(&args),

@@ -19,6 +19,7 @@ mod requests;
 mod run;
 mod serve;
 mod studies;
+mod tag;
 
 use clap::{Arg, Args, Parser, Subcommand};
 
@@ -41,6 +42,7 @@ pub use requests::{MessagesArg, MixArgs, RequestArgs};
 pub use run::{ResumeArgs, RunArgs};
 pub use serve::ServeArgs;
 pub use studies::{StudiesArgs, StudiesCommand};
+pub use tag::TagArgs;
 
 /// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and their transports side by side,
 /// with verdicts and intervals
@@ -81,6 +83,8 @@ pub enum Command {
     History(HistoryArgs),
     /// Show the runs of a folder in a browser: reports, live progress, comparisons, histories
     Serve(ServeArgs),
+    /// Give a run tags, take them away, or list the runs that have some
+    Tag(TagArgs),
     /// Keep a finished run as a small folder, from which its report can be computed again
     Archive(ArchiveArgs),
     /// Show what wirelab and the processes of a run logged, in the order of time

@@ -21,6 +21,7 @@ pub mod run;
 mod sensitivity;
 pub mod serve;
 pub mod studies;
+pub mod tag;
 
 use wirelab_model::warning::Warning;
 

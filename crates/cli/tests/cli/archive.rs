@@ -46,6 +46,14 @@ fn an_archive_has_the_report_of_its_run_and_no_path_of_the_machine() {
 }
 
 #[test]
+fn an_archive_keeps_the_tags_of_its_run() {
+    let (folder, path) = finished();
+    run(folder.path(), &["tag", path.to_str().unwrap(), "v1.2", "baseline"]).with_status(0);
+    run(folder.path(), &["archive", "--to", "kept"]).with_status(0);
+    assert_eq!(run(folder.path(), &["tag", "kept"]).with_status(0).out, "kept: baseline v1.2\n");
+}
+
+#[test]
 fn archives_are_of_whole_runs_and_are_not_resumed() {
     let (folder, path) = finished();
     run(folder.path(), &["archive", "--to", "kept"]).with_status(0);

@@ -38,6 +38,7 @@ mod reference;
 mod report_in_browsers;
 mod requests;
 mod serve;
+mod tags;
 mod terminal;
 mod traced;
 mod turned_away;
