@@ -49,6 +49,8 @@ pub struct Entry {
     pub lab: String,
     /// The processor of the machine.
     pub machine: String,
+    /// The user's words for it.
+    pub tags: Vec<String>,
     /// How far it is.
     pub progress: Progress,
 }

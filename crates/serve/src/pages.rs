@@ -20,7 +20,7 @@ const PER_PAGE: usize = 100;
 /// The user's filter and order of the list.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 pub(crate) struct Wanted {
-    /// Words that name, study, title, lab, machine or state contain.
+    /// Words that name, study, title, lab, machine, state or a tag contain, or tags as `tag:NAME`.
     #[serde(default)]
     pub(crate) q: String,
     /// Page, 1 for the first.
@@ -63,11 +63,15 @@ pub(crate) fn list(entries: &[Entry], wanted: &Wanted) -> Response {
     page_of(StatusCode::OK, &List { entries: shown, wanted, matching: matching.len(), all: entries.len(), page, pages })
 }
 
-/// Whether an entry contains every word, in any case of letters.
+/// Whether an entry contains every word, in any case of letters, and has the tag of every `tag:NAME`.
 fn matches(entry: &Entry, words: &str) -> bool {
-    let Entry { name, study, title, created, lab, machine, progress } = entry;
+    let Entry { name, study, title, created, lab, machine, tags, progress } = entry;
     let text = [name, study, title, created, lab, machine, &progress.state.to_string()].map(|text| text.to_lowercase());
-    words.to_lowercase().split_whitespace().all(|word| text.iter().any(|text| text.contains(word)))
+    let tags: Vec<_> = tags.iter().map(|tag| tag.to_lowercase()).collect();
+    words.to_lowercase().split_whitespace().all(|word| match word.strip_prefix("tag:") {
+        Some(tag) => tags.iter().any(|one| one == tag),
+        None => text.iter().chain(&tags).any(|text| text.contains(word)),
+    })
 }
 
 /// The page of a run, with its progress and its report in a frame.
@@ -141,6 +145,7 @@ mod tests {
             created: "2026-11-25T08:00:00Z".to_owned(),
             lab: "loopback".to_owned(),
             machine: "AMD".to_owned(),
+            tags: vec!["baseline".to_owned()],
             progress: Progress { state, ..Progress::default() },
         }
     }
@@ -153,6 +158,8 @@ mod tests {
             ("  ", true),
             ("SHOP amd", true),
             ("2026-11 ended", true),
+            ("tag:Baseline base shop", true),
+            ("tag:base", false),
             ("shop running", false),
             ("shop-2", false),
         ] {

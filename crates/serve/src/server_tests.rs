@@ -29,6 +29,7 @@ impl Library for Arc<One> {
             created: text("2026-11-25T08:00:00Z"),
             lab: text("loopback"),
             machine: text("AMD"),
+            tags: vec![text("baseline")],
             progress: self.progress.lock().unwrap().clone(),
         }])
     }
@@ -182,6 +183,7 @@ fn each_page_shows_what_the_library_answers() {
         ("/history?study=shop&metric=p99", "shop Some"),
         ("/?q=shop", "1 of 1 runs"),
         ("/?q=other", "0 of 1 runs"),
+        ("/?q=tag%3Abaseline", "href=\"/?q=tag%3Abaseline\""),
     ] {
         let answer = served.get(path);
         assert_status(&answer, 200);

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Cell;
-use wirelab_run::Run;
 use wirelab_run::store::folder::Folder;
+use wirelab_run::{Run, tags};
 use wirelab_serve::{Entry, Format, Library, LibraryError, Progress, State};
 
 use crate::args;
@@ -71,15 +71,21 @@ impl RunFolders {
         }
     }
 
-    /// The entry of a run, read again if its files changed.
+    /// The entry of a run. Its tags are always read; the other facts only if its files changed.
     fn entry(&self, name: &str) -> Entry {
         let path = self.folder.join(name);
-        let mark = mark(&path);
+        // A run without readable tags is shown without them.
+        let tags = tags::read(&path).unwrap_or_default().into_iter().collect();
+        Entry { tags, ..self.untagged(name, &path) }
+    }
+
+    fn untagged(&self, name: &str, path: &Path) -> Entry {
+        let mark = mark(path);
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known().get(name).filter(|found| found.mark == mark) {
             return found.entry.clone();
         }
-        let entry = read(name, &path, mark);
+        let entry = read(name, path, mark);
         known().insert(name.to_owned(), Known { mark, entry: entry.clone() });
         entry
     }
@@ -108,6 +114,7 @@ fn read(name: &str, path: &Path, mark: Mark) -> Entry {
         created: manifest.created.clone(),
         lab: manifest.lab.clone(),
         machine: manifest.environment.cpu.clone(),
+        tags: Vec::new(),
         progress: progress(&run, mark),
     }
 }
@@ -115,7 +122,7 @@ fn read(name: &str, path: &Path, mark: Mark) -> Entry {
 fn unreadable(name: &str, why: &str) -> Entry {
     let progress = Progress { state: State::Unreadable(why.to_owned()), ..Progress::default() };
     let [study, title, created, lab, machine] = [const { String::new() }; 5];
-    Entry { name: name.to_owned(), study, title, created, lab, machine, progress }
+    Entry { name: name.to_owned(), study, title, created, lab, machine, tags: Vec::new(), progress }
 }
 
 fn progress(run: &Run, mark: Mark) -> Progress {
