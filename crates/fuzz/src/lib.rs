@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The inputs to begin with, and those that are kept: inputs that reach different code, and inputs that once failed.
+    /// The inputs to begin with, and the kept ones: inputs that reach different code, and inputs that once failed.
     ///
     /// # Panics
     /// If a kept input cannot be read.

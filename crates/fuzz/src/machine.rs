@@ -1,5 +1,5 @@
-//! Clients' machines under any input: the input decides which requests are started or cancelled, and in which pieces the
-//! peer's bytes arrive.
+//! Clients' machines under any input: the input decides which requests are started or cancelled, and in which pieces
+//! the peer's bytes arrive.
 
 use std::rc::Rc;
 
@@ -119,8 +119,8 @@ fn plain(event: Event) -> Plain {
     }
 }
 
-/// Runs a machine. The first part of the input is a list of steps, the rest is the peer's bytes. `numbers` is the number
-/// of requests of the plan.
+/// Runs a machine. The first part of the input is a list of steps, the rest is the peer's bytes. `numbers` is the
+/// number of requests of the plan.
 ///
 /// # Panics
 /// If the machine breaks a rule: an event of a request that is not under way, more output than the input explains, a

@@ -103,7 +103,8 @@ fn data(input: &[u8]) {
     render(&[request], false, input);
 }
 
-/// The descriptors of `shop.Orders` with the unary method `Get`, and of `shop.Order` with a string, a number and itself.
+/// The descriptors of `shop.Orders` with the unary method `Get`, and of `shop.Order` with a string, a number and
+/// itself.
 pub fn descriptors() -> Vec<u8> {
     use prost_reflect::prost::Message;
     use prost_reflect::prost_types::field_descriptor_proto::{Label, Type};

@@ -10,12 +10,10 @@ use wirelab_lab::Lines;
 use wirelab_model::endpoint::Description;
 use wirelab_model::exposition::Exposed;
 use wirelab_model::histogram::Histograms;
-use wirelab_model::plan::Trial;
-use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 use wirelab_run::results;
 use wirelab_run::store::folder::Folder;
-use wirelab_run::store::{journal, parquet};
+use wirelab_run::store::journal;
 
 use crate::Target;
 use crate::bytes::{part, pieces, texts, with_part};
@@ -27,7 +25,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "histograms", seeds: histogram_seeds, read: histograms },
     Target { name: "manifest", seeds: manifests, read: manifest },
     Target { name: "journal", seeds: journals, read: read_journal },
-    Target { name: "parquet", seeds: parquets, read: read_parquet },
 ];
 
 fn event_seeds() -> Vec<Vec<u8>> {
@@ -140,19 +137,4 @@ fn read_journal(input: &[u8]) {
     if let Ok(contents) = journal::parse(Path::new("journal.jsonl"), input) {
         assert_eq!(contents.whole + contents.torn, input.len() as u64, "bytes are neither whole nor torn");
     }
-}
-
-fn parquets() -> Vec<Vec<u8>> {
-    let sample = r#"{"intended_ns":5,"start_ns":6,"connected_ns":7,"first_byte_ns":8,"last_byte_ns":9,"bytes_out":0,
-"bytes_in":3,"connection":0,"handshake":"full","status":200}"#;
-    let failed = r#"{"intended_ns":7,"start_ns":7,"last_byte_ns":9,"bytes_out":0,"bytes_in":0,"connection":1,
-"error":"timeout"}"#;
-    let samples: Vec<Sample> =
-        [sample, failed].map(|text| serde_json::from_str(text).expect("the sample is valid")).to_vec();
-    let trial = Trial { number: 1, block: 0, position: 0, cell: 0, seed: 1 };
-    vec![parquet::file(Path::new("samples.parquet"), &trial, &samples).expect("the values fit")]
-}
-
-fn read_parquet(input: &[u8]) {
-    drop(parquet::samples(Path::new("samples.parquet"), input.to_vec()));
 }

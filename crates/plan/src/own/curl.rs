@@ -12,7 +12,7 @@ type Result<T = ()> = std::result::Result<T, String>;
 pub struct Found {
     /// The URL; its path is that of the request, unless the request has one.
     pub url: String,
-    /// The request.
+    /// All but the URL.
     pub request: WrittenRequest,
 }
 
