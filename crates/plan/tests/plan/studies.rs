@@ -23,7 +23,9 @@ fn every_study_and_every_preset_of_it_can_be_planned_without_a_warning() {
         for preset in presets.keys().map(|name| Some(name.as_str())).chain([None]) {
             let (plan, warnings) = planned(study, preset);
             assert!(warnings.is_empty(), "{} {preset:?}: {warnings:?}", study.name);
-            assert!(plan.min_blocks >= 10 || preset == Some("smoke"), "{} {preset:?}", study.name);
+            // These ask what works, and give no verdicts.
+            let is_check = matches!(preset, Some("smoke" | "interop"));
+            assert!(plan.min_blocks >= 10 || is_check, "{} {preset:?}", study.name);
         }
         for preset in presets.keys() {
             assert!(
