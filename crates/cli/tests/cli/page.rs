@@ -78,14 +78,15 @@ fn check_versions(browser: &str) {
     let both = json(&both.with_status(0));
     for (number, protocol, connections) in [(0, Protocol::H1, 6), (1, Protocol::H3, 1)] {
         let cell = &both["cells"][number];
-        assert_eq!((&cell["protocol"], &cell["samples"]), (&protocol.token().into(), &2.into()));
+        let loads = cell["loads"].as_array().unwrap();
+        let why: Vec<_> = loads.iter().map(|load| (&load["outcome"], &load["blame"], &load["reason"])).collect();
+        assert_eq!((&cell["protocol"], &cell["samples"]), (&protocol.token().into(), &2.into()), "{why:?}");
         assert_eq!(cell["browser"], browser);
         assert!(
             cell["version"].as_str().unwrap().starts_with(|first: char| first.is_ascii_digit()),
             "{}",
             cell["version"]
         );
-        let loads = cell["loads"].as_array().unwrap();
         for load in loads {
             assert_is_whole(load, protocol, connections);
         }
