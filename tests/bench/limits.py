@@ -4,7 +4,7 @@
 - Memory: the largest resident set at 64 connections, for more and more requests.
 - Connections: the same with 50,000 open connections at a steady 10,000 requests/s, or as many as descriptors allow.
 - Lag: the 99th percentile of the delay that the client adds, in an open loop of 50,000 requests/s.
-- Count: each line has the requests that the client counted, and those that the server counted.
+- Count: each line has two numbers of requests, the client's and the server's.
 
     limits.py [memory|connections|lag]...
 """
