@@ -30,7 +30,7 @@ pub fn judge(setup: &Setup, page: &Page, seen: &Observed) -> Outcome {
         .or_else(|| not_found(page, seen))
         .or_else(|| no_page(setup, page, seen))
         .or_else(|| wrong_protocol(setup, seen))
-        .or_else(|| incomplete(page, seen))
+        .or_else(|| incomplete(setup, page, seen))
         .or_else(|| unsure(setup, seen))
         .or_else(|| unexpected(page, seen));
     failure.map_or(Outcome::Ok, |(blame, reason)| Outcome::failed(blame, reason))
@@ -113,7 +113,7 @@ fn not_found(page: &Page, seen: &Observed) -> Failure {
     Some((Blame::Server, format!("{} answers {status}. Is the path right?", page.url)))
 }
 
-fn incomplete(page: &Page, seen: &Observed) -> Failure {
+fn incomplete(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
     let silent: Vec<_> =
         seen.resources.iter().filter(|resource| !resource.is_answered() && resource.error.is_none()).collect();
     if !seen.loaded {
@@ -122,7 +122,10 @@ fn incomplete(page: &Page, seen: &Observed) -> Failure {
             0 => String::new(),
             count => format!("; {count} of {} resources are not complete ({})", seen.resources.len(), named(begun)),
         };
-        return Some((Blame::Server, format!("timed out: no load event within {:?}{why}", page.timeout)));
+        // A browser that falls back to nothing else waits for a handshake until the end.
+        let is_silent = seen.resources.iter().all(|resource| !resource.is_answered());
+        let remedy = if is_silent { remedy(setup, page, Refusal::Connection) } else { String::new() };
+        return Some((Blame::Server, format!("timed out: no load event within {:?}{why}{remedy}", page.timeout)));
     }
     if !silent.is_empty() {
         let count = silent.len();

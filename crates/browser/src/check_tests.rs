@@ -123,7 +123,9 @@ fn a_page_that_does_not_come_to_an_end_names_what_is_missing() {
     fails(Protocol::H3, &page(), load.clone(), Blame::Server, &["1 requests had no answer", "never.png"]);
     load.loaded = false;
     load.timeline = None;
-    fails(Protocol::H3, &page(), load, Blame::Server, &["timed out", "30s", "1 of 3", "never.png"]);
+    fails(Protocol::H3, &page(), load.clone(), Blame::Server, &["timed out", "30s", "1 of 3", "never.png"]);
+    load.resources.drain(..2);
+    fails(Protocol::H3, &page(), load, Blame::Server, &["timed out", "1 of 1", "HTTP/3 on UDP port 8443?"]);
 }
 
 #[test]

@@ -8,6 +8,9 @@ use wirelab_model::protocol::Protocol;
 
 use crate::page::{Origin, Setup};
 
+/// In milliseconds: longer than a load may take.
+const AN_HOUR: u32 = 3_600_000;
+
 /// The file `user.js` of a profile.
 pub fn user_js(setup: &Setup) -> String {
     let mut text = String::new();
@@ -72,6 +75,9 @@ fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
                 ("network.http.http3.enable", json!(true)),
                 ("network.http.http3.disable_when_third_party_roots_found", json!(false)),
                 ("network.http.http3.alt-svc-mapping-for-testing", json!(services.collect::<Vec<_>>().join(","))),
+                // By default, Firefox also connects by TCP after 100 ms and uses what is ready first. Loads with slow
+                // handshakes would fail, and only the fast ones would be samples.
+                ("network.http.http3.backup_timer_delay", json!(AN_HOUR)),
             ]
         }
         Protocol::H2 => vec![("network.http.http3.enable", json!(false))],

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -16,6 +17,8 @@ use wirelab_testkit::page_command::{assert_blamed, assert_nothing_left, json, le
 use wirelab_testkit::pages::{REQUESTS, write_document, write_page};
 use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, Serve, closed_port, interrupt, serve};
 use wirelab_testkit::{eventually, processes, said, skip};
+
+use crate::peers::quic::relay::{Relay, Rule};
 
 /// Certificates, and a document root with the page of fifty images.
 fn site() -> (Place, PathBuf) {
@@ -128,13 +131,30 @@ fn firefox_loads_every_resource_over_the_version_that_was_forced() {
 }
 
 #[test]
+fn a_handshake_of_http3_that_takes_longer_than_one_over_tcp_is_awaited() {
+    for browser in browsers() {
+        let (place, root) = site();
+        let udp = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H3) });
+        // The browser may fall back: HTTP/2 is there, too, and much nearer.
+        let tcp = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, tcp.port)).unwrap();
+        Relay::start(front, (Ipv4Addr::LOCALHOST, udp.port).into(), vec![Rule::read("both 1..2 delay 400", 0)]);
+        let once = ["--browsers", browser, "--protocols", "h3", "--loads", "1", "--json"];
+        let load = only_load(&page(&place, tcp.port, "index.html", &once));
+        assert_is_whole(&load, Protocol::H3, 1);
+        assert!(load["values"]["first_byte"].as_f64().unwrap() > 400.0, "the handshake was delayed: {load}");
+    }
+}
+
+#[test]
 fn a_server_that_refuses_a_version_fails_the_load_and_is_blamed() {
     for browser in browsers() {
         let (place, root) = site();
         // TCP only: no server listens at the UDP port.
         let h2 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
         let h1 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H1) });
-        let once = |protocol| ["--browsers", browser, "--protocols", protocol, "--loads", "1", "--json"];
+        let once =
+            |protocol| ["--browsers", browser, "--protocols", protocol, "--loads", "1", "--json", "--timeout", "10 s"];
         let no_h3 =
             page(&place, h2.port, "index.html", &once("h3")).with_status(1).complains(&["no load gave a sample"]);
         assert_blamed(&only_load(&no_h3), "server", &["HTTP/3", "UDP port"]);

@@ -8,7 +8,7 @@ mod h2spec;
 mod http1;
 mod http2;
 mod http3;
-mod quic;
+pub(crate) mod quic;
 mod script;
 mod server;
 

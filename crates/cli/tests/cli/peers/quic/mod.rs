@@ -5,7 +5,7 @@
 //! `wirelab load` meets every case over HTTP/3 with both clients: each request has a body of its own, which must come
 //! back. Both clients meet it over raw QUIC, too, by the contract of endpoints.
 
-mod relay;
+pub(crate) mod relay;
 mod server;
 
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ const SEED: u64 = 0x77_6972_656c_6162;
 
 /// A line of a script.
 #[derive(Clone)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     up: bool,
     down: bool,
     /// The first and the last datagram of the direction, counted from 1.
@@ -62,7 +62,7 @@ enum Action {
 
 impl Rule {
     /// Reads a line, as documented in `tests/peers/README.md`. `load` is the number of the load's first socket.
-    pub(super) fn read(line: &str, load: u64) -> Self {
+    pub(crate) fn read(line: &str, load: u64) -> Self {
         let mut words = line.split_whitespace();
         let direction = words.next().unwrap();
         let mut rule = Self {
@@ -146,7 +146,7 @@ fn mixed(connection: u64, way: Way, number: u64) -> u64 {
 }
 
 /// The relay of a server.
-pub(super) struct Relay {
+pub(crate) struct Relay {
     front: Arc<Port>,
     server: SocketAddr,
     /// The server that does not know the connections of the other one.
@@ -201,6 +201,15 @@ struct Fate {
 impl Relay {
     pub(super) fn new(front: UdpSocket, server: SocketAddr, other: SocketAddr, rules: Vec<Rule>) -> Result<Arc<Self>> {
         Ok(Arc::new(Self { front: Port::new(front)?, server, other, rules, flows: Mutex::default() }))
+    }
+
+    /// Starts a relay of a server on a thread, which ends with the test's process.
+    pub(crate) fn start(front: UdpSocket, server: SocketAddr, rules: Vec<Rule>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let inside = runtime.enter();
+        let relay = Self::new(front, server, server, rules).unwrap();
+        drop(inside);
+        std::thread::spawn(move || runtime.block_on(relay.run()));
     }
 
     /// Relays for ever.
