@@ -14,11 +14,12 @@ use wirelab_model::outcome::Blame;
 use crate::session::Trouble;
 use crate::wire::{Wire, WireError};
 
-/// Time-out of a browser's start: fifteen times the time on two busy processors.
-const STARTING: Duration = Duration::from_secs(60);
+/// Time-out of a browser's start, and of each command until it is ready: thirty times the time on two busy processors.
+/// Beside other browsers that start, it may take more than half a minute.
+const STARTING: Duration = Duration::from_secs(120);
 
 /// Time-out of a command that does not wait for the network.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest path of a temporary folder for Chromium, in bytes. The socket that connects its processes adds 56 bytes
 /// to the path, and the limit is 107 (unix(7)).
@@ -46,6 +47,8 @@ pub struct Running {
     pub wire: Wire,
     process: LocalProcess,
     folder: Folder,
+    /// Time-out of a command.
+    timeout: Duration,
 }
 
 impl Running {
@@ -71,14 +74,23 @@ impl Running {
         let listens = ready(name, &mut process, file, read, stop)?;
         let Listens { host, port, path } = listens;
         let wire = Wire::connect(&host, port, &path, Arc::clone(stop));
-        let wire = wire.map_err(|error| trouble(name, &mut process, "connecting to it", error))?;
-        Ok(Self { name, wire, process, folder })
+        let wire = wire.map_err(|error| trouble(name, &mut process, STARTING, "connecting to it", error))?;
+        Ok(Self { name, wire, process, folder, timeout: STARTING })
+    }
+
+    /// Ends the start: from now on, the browser must answer commands sooner.
+    pub fn is_ready(&mut self) {
+        self.timeout = TIMEOUT;
     }
 
     /// Sends a command and waits for its result.
     pub fn call(&mut self, what: &str, command: Value) -> Result<Value, Trouble> {
-        let answer = self.wire.call(command, Instant::now() + TIMEOUT);
-        answer.map_err(|error| self.trouble(what, error))
+        self.ask(command).map_err(|error| self.trouble(what, error))
+    }
+
+    /// As [`Running::call`], for a command that the browser may refuse.
+    pub fn ask(&mut self, command: Value) -> Result<Value, WireError> {
+        self.wire.call(command, Instant::now() + self.timeout)
     }
 
     /// Sends the command that ends the browser, and waits for its end.
@@ -98,7 +110,7 @@ impl Running {
 
     /// Explains an error on the connection; `what` is the attempted action.
     pub fn trouble(&mut self, what: &str, error: WireError) -> Trouble {
-        trouble(self.name, &mut self.process, what, error)
+        trouble(self.name, &mut self.process, self.timeout, what, error)
     }
 }
 
@@ -127,10 +139,10 @@ fn ready(
     }
 }
 
-fn trouble(name: &str, process: &mut LocalProcess, what: &str, error: WireError) -> Trouble {
+fn trouble(name: &str, process: &mut LocalProcess, timeout: Duration, what: &str, error: WireError) -> Trouble {
     let reason = match error {
         WireError::Stopped => return Trouble::Stopped,
-        WireError::Deadline => format!("{name} did not answer within {} s, {what}", TIMEOUT.as_secs()),
+        WireError::Deadline => format!("{name} did not answer within {} s, {what}", timeout.as_secs()),
         WireError::Refused(words) => format!("{name} refused, {what}: {words}"),
         WireError::Lost(words) => match process.ends_by(Instant::now() + ENDING) {
             Some(exit) => format!("{name} ended, {what}: {}", ending(&exit)),

@@ -18,7 +18,7 @@ use crate::load::Observed;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
 use crate::resource::{Body, Resource};
-use crate::running::{Listens, Running, TIMEOUT};
+use crate::running::{Listens, Running};
 use crate::session::Trouble;
 use crate::timeline::{PREPARE, READ};
 use crate::trust;
@@ -51,6 +51,7 @@ impl Chromium {
         let file = profile.join("DevToolsActivePort");
         let mut running = Running::start("Chromium", program, folder, (&file, listens), guard, stop)?;
         let version = running.call("asking for its version", json!({ "method": "Browser.getVersion" }))?;
+        running.is_ready();
         let product = version["product"].as_str().unwrap_or("an unknown version");
         let version = product.rsplit('/').next().unwrap_or(product).to_owned();
         Ok(Self { running, version })
@@ -131,7 +132,7 @@ impl Chromium {
             // A redirect shares its request id with the request that follows it.
             if resource.redirect.is_none() {
                 let ask = command(Some(&session), "Network.getResponseBody", json!({ "requestId": request }));
-                resource.body = match self.running.wire.call(ask, Instant::now() + TIMEOUT) {
+                resource.body = match self.running.ask(ask) {
                     Ok(answer) => {
                         Some(Body { text: text(&answer["body"]), is_base64: answer["base64Encoded"] == true })
                     }

@@ -21,7 +21,7 @@ use crate::load::Observed;
 use crate::logs::take_qlog;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
-use crate::running::{Listens, Running, TIMEOUT};
+use crate::running::{Listens, Running};
 use crate::session::Trouble;
 use crate::timeline::{PREPARE, READ};
 use crate::trust;
@@ -89,6 +89,7 @@ impl Firefox {
         firefox.call("script.addPreloadScript", json!({ "functionDeclaration": PREPARE }))?;
         firefox.warm_up()?;
         firefox.note_connections()?;
+        firefox.running.is_ready();
         Ok(firefox)
     }
 
@@ -226,7 +227,7 @@ impl Firefox {
 
     /// As [`Firefox::call`]; `None` if this Firefox refuses the command.
     fn ask(&mut self, method: &str, params: Value) -> Result<Option<Value>, Trouble> {
-        match self.running.wire.call(command(method, params), Instant::now() + TIMEOUT) {
+        match self.running.ask(command(method, params)) {
             Ok(answer) => Ok(Some(answer)),
             Err(WireError::Refused(_)) => Ok(None),
             Err(error) => Err(self.running.trouble(method, error)),
