@@ -1,18 +1,48 @@
 //! Studies of pages in browsers: the browsers that can be tested, their studies and records.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Condvar, Mutex};
 
 use serde_json::Value;
 use wirelab_browser::Browser;
 
 use crate::{Skip, only_run, skip, skip_part};
 
-/// The browsers that can be tested. Every other browser is a skipped part of the test; with none, the whole test is
-/// skipped.
+/// The turns of tests with browsers. With more such tests at once, a browser may not answer before its time-out.
+static FREE: Mutex<u32> = Mutex::new(2);
+static CHANGED: Condvar = Condvar::new();
+
+/// A turn of a test; dropping it lets the next test begin.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Self {
+        let free = FREE.lock().expect("no test panics here");
+        *CHANGED.wait_while(free, |free| *free == 0).expect("no test panics here") -= 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *FREE.lock().expect("no test panics here") += 1;
+        CHANGED.notify_one();
+    }
+}
+
+thread_local! {
+    /// The turn of the test that this thread runs: until the thread ends, because each test has one of its own.
+    static TURN: RefCell<Option<Turn>> = const { RefCell::new(None) };
+}
+
+/// The browsers that can be tested, once it is this test's turn to use browsers. Every other browser is a skipped part
+/// of the test; with none, the whole test is skipped.
 #[track_caller]
 pub fn browsers() -> Vec<&'static str> {
+    TURN.with_borrow_mut(|turn| turn.is_none().then(|| *turn = Some(Turn::wait())));
     let certutil = Command::new("certutil").arg("-H").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if certutil.is_err() {
         skip(Skip::MissingProgram {
