@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use wirelab_model::reason::{LabFailure, LabFault, Reason};
 
+const MORE_PROCESSES: &str = "raise the limit of processes: `ulimit -u`, or `pids.max` of the control group";
+
 /// An action that a lab failed to do: its kind, the attempt, the cause and the remedy.
 #[derive(Debug, Clone)]
 pub struct LabError {
@@ -42,9 +44,20 @@ impl LabError {
 
     /// The system refused a thread for this purpose.
     pub fn thread(purpose: &str, error: io::Error) -> Self {
-        Self::refused(format!("cannot start a thread {purpose}"))
-            .because(error)
-            .remedy("raise the limit of processes: `ulimit -u`, or `pids.max` of the control group")
+        Self::refused(format!("cannot start a thread {purpose}")).because(error).remedy(MORE_PROCESSES)
+    }
+
+    /// A process could not be started. It is the system's refusal if it lacks open files, processes or memory, whatever
+    /// program it was.
+    pub fn start(attempt: impl Into<String>, error: io::Error) -> Self {
+        let remedy = match error.raw_os_error() {
+            Some(libc::EMFILE) => "raise the limit of open files: `ulimit -n 1024`",
+            Some(libc::ENFILE) => "the whole system has no open file left: raise `fs.file-max`, or end other programs",
+            Some(libc::EAGAIN) => MORE_PROCESSES,
+            Some(libc::ENOMEM) => "end other programs, or raise the memory limit of the control group",
+            _ => return Self::process(attempt).because(error),
+        };
+        Self::refused(attempt).because(error).remedy(remedy)
     }
 
     /// A file could not be read or written.

@@ -107,7 +107,7 @@ impl LocalProcess {
                 io::ErrorKind::PermissionDenied => Some("is it executable?"),
                 _ => None,
             };
-            let failure = LabError::process(format!("cannot start {label} with `{text}`")).because(error);
+            let failure = LabError::start(format!("cannot start {label} with `{text}`"), error);
             remedy.into_iter().fold(failure, LabError::remedy)
         })?;
         Self::adopt(child, label, log, guard)
@@ -123,7 +123,7 @@ impl LocalProcess {
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         prepare(&mut program, Some(guard.registration()?), None);
         let child = program.spawn().map_err(|error| {
-            LabError::process(format!("cannot start {label}: {}", program.get_program().display())).because(error)
+            LabError::start(format!("cannot start {label}: {}", program.get_program().display()), error)
         })?;
         Self::adopt(child, label.to_owned(), None, Some(Arc::clone(guard)))
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wirelab_lab::LabError;
-use wirelab_model::reason::Reason;
+use wirelab_model::reason::{LabFault, Reason};
 
 /// Why a run cannot be created, read or continued. A failed trial is not an error: its outcome is recorded.
 #[derive(Debug)]
@@ -50,6 +50,11 @@ pub enum RunError {
         /// The violation.
         cause: LabError,
     },
+    /// The system lacks open files, processes or memory.
+    Short {
+        /// The refusal.
+        cause: LabError,
+    },
     /// The plan exceeds the limits for foreign hosts.
     Impolite {
         /// Host and excess.
@@ -80,6 +85,14 @@ impl RunError {
         move |source| Self::Io { attempt, path: path.to_owned(), source }
     }
 
+    /// An endpoint could not be started, or broke the contract.
+    pub(crate) fn endpoint(who: impl Into<String>, cause: LabError) -> Self {
+        match cause.fault() {
+            LabFault::Refused => Self::Short { cause },
+            _ => Self::Contract { who: who.into(), cause },
+        }
+    }
+
     /// Remedy, as a sentence.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
@@ -105,6 +118,7 @@ impl RunError {
                 "Start a new run; or continue with `--force`, which keeps a warning in every report of this run."
             }
             Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
+            Self::Short { .. } => "Then start again.",
             Self::Impolite { .. } => "If you may send load to these hosts, add --i-may-load-these-hosts.",
             Self::LabLost { .. } => "Nothing that was recorded is lost; continue with `wirelab resume`.",
             Self::ServerDoesNotStart { .. } => "No trial was started.",
@@ -125,7 +139,7 @@ impl fmt::Display for RunError {
             }
             Self::Contract { who, cause } => write!(f, "{who} breaks the endpoint contract: {cause}")?,
             Self::ServerDoesNotStart { reason, log } => write!(f, "{reason}. Its output is in {}", log.display())?,
-            Self::LabLost { cause } => write!(f, "{cause}")?,
+            Self::LabLost { cause } | Self::Short { cause } => write!(f, "{cause}")?,
             Self::Impolite { why } | Self::Refused { why } => f.write_str(why)?,
         }
         write!(f, ". {}", self.remedy())
@@ -136,7 +150,7 @@ impl std::error::Error for RunError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Contract { cause, .. } | Self::LabLost { cause } => Some(cause),
+            Self::Contract { cause, .. } | Self::LabLost { cause } | Self::Short { cause } => Some(cause),
             _ => None,
         }
     }

@@ -546,7 +546,7 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
         .iter()
         .find(|one| one.name == name)
         .ok_or_else(|| RunError::Refused { why: endpoints::unknown(name, found) })?;
-    let broken = |cause: LabError| RunError::Contract { who: format!("the endpoint `{name}`"), cause };
+    let broken = |cause: LabError| RunError::endpoint(format!("the endpoint `{name}`"), cause);
     let endpoint = found.endpoint.clone().map_err(broken)?;
     if !lab.info().starts_endpoints {
         return Ok(not_started(endpoint));

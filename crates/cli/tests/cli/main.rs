@@ -13,6 +13,7 @@ mod crowd;
 mod dist;
 mod fake_lab;
 mod faults;
+mod few_descriptors;
 mod fuzz;
 mod gate;
 mod grpc;

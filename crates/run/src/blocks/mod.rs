@@ -412,7 +412,7 @@ impl Session<'_> {
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
                     let who = || format!("the endpoint `{name}` as {}", role.word());
                     refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed)
-                        .map_err(|cause| RunError::Contract { who: who(), cause })?;
+                        .map_err(|cause| RunError::endpoint(who(), cause))?;
                 }
             }
         }
