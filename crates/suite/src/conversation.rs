@@ -7,7 +7,7 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use wirelab_lab::{EventError, Exit, ExitStatus, Process, Role};
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
-use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::event::{Command, Configured, Event, WarmedUp};
 use wirelab_model::histogram::Histograms;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Sample;
@@ -227,6 +227,8 @@ impl<'a> Server<'a> {
 pub struct Run {
     /// The effective settings that it reported; values of `done` replace values of `ready`.
     pub configured: Configured,
+    /// How its warm-up ended, if that was to last until response times are steady.
+    pub warmed_up: Option<WarmedUp>,
     /// Length of the measured window in nanoseconds.
     pub window_ns: u64,
     /// The reported number of successful requests.
@@ -250,10 +252,12 @@ pub fn run_client(
         other => return conversation.unexpected("`ready` without a port", &other),
     };
     conversation.send(Command::Go)?;
-    match accepted!(conversation.next("`warm`")) {
-        Event::Warm { .. } => {}
-        other => return conversation.unexpected("`warm`", &other),
-    }
+    let is_until_steady = spec["until_steady"] == true;
+    let wanted = if is_until_steady { "`warm` with `until_steady`" } else { "`warm` without `until_steady`" };
+    let warmed_up = match accepted!(conversation.next(wanted)) {
+        Event::Warm { until_steady } if until_steady.is_some() == is_until_steady => until_steady,
+        other => return conversation.unexpected(wanted, &other),
+    };
     conversation.send(Command::Go)?;
     in_window();
     let window_ns = match accepted!(conversation.next("`end`")) {
@@ -263,7 +267,7 @@ pub fn run_client(
     conversation.send(Command::Finish)?;
     let Done { requests, errors, configured: last, transport } = accepted!(conversation.done());
     configured.extend(last);
-    Ok(Answer::Accepted(Run { configured, window_ns, requests, errors, transport }))
+    Ok(Answer::Accepted(Run { configured, warmed_up, window_ns, requests, errors, transport }))
 }
 
 /// Starts a client that completes its check request and warm-up, and keeps its connections.

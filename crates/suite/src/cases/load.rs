@@ -17,6 +17,9 @@ use super::deadlines::{Try, in_time};
 const RATE: f64 = 200.0;
 const INTERVAL_NS: u64 = 5_000_000;
 
+/// The longest time of a warm-up that may end before.
+const LONGEST_WARM_UP_NS: u64 = 1_000_000_000;
+
 /// Requests on one connection. Common initial limits of servers are 100 and 128 streams.
 const HUNDREDS: u64 = 300;
 
@@ -63,6 +66,7 @@ pub fn cases(role: Role, protocol: Protocol) -> Vec<Case> {
                 }
                 Ok(())
             }),
+            case("a warm-up until response times are steady tells how it ended, if it is declared", until_steady),
             case("a fixed pause lies between a response and the next request", pause),
             case("an open loop with uniform arrivals keeps its times, or is unsupported", uniform),
             case("an open loop with Poisson arrivals is random by its seed, or is unsupported", poisson),
@@ -70,6 +74,28 @@ pub fn cases(role: Role, protocol: Protocol) -> Vec<Case> {
         ]);
     }
     cases
+}
+
+fn until_steady(pair: Pair, stage: &Stage) -> Finding {
+    if !stage.subject.abilities(Role::Client).is_some_and(|client| client.until_steady) {
+        return Err(Stop::skip("the description lacks `until_steady`"));
+    }
+    for mut pair in [pair.clone(), pair.persistent(2, 2)] {
+        pair.server.counts = true;
+        pair.client.warm_up = Some(Extent::DurationNs(LONGEST_WARM_UP_NS));
+        pair.client.until_steady = true;
+        let mut server = pair.serve(stage)?;
+        let trial = pair.run_against(stage, server.port, server.configured.clone(), || {})?;
+        pair.check(&trial)?;
+        let warmed_up = trial.run.warmed_up;
+        let sent = 1 + warmed_up.map_or(0, |end| end.requests) + trial.samples.len() as u64;
+        let answered = server.count()?;
+        demand(answered == sent, || {
+            format!("expected {sent} requests with those of the warm-up, {warmed_up:?}; the server answered {answered}")
+        })?;
+        server.stop(true)?;
+    }
+    Ok(())
 }
 
 fn duration(pair: Pair, stage: &Stage) -> Finding {
