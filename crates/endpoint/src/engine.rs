@@ -1,6 +1,5 @@
 //! The endpoint `engine`: the load engine of the crate `wirelab-engine` as a client, and its null server.
 
-use std::future::ready;
 use std::io::{self, BufRead, BufReader, Write};
 
 use wirelab_contract::endpoint::{Description, Role};
@@ -16,32 +15,17 @@ use crate::client::engine_quic::{Http3, QuicDialer, Raw};
 use crate::client::engine_udp::UdpDialer;
 use crate::contract::{self, Binding};
 use crate::describe::{role, without_roles};
-use crate::refusal::Refusal;
 use crate::server::null;
 
 /// The name of the endpoint.
 pub const NAME: &str = "engine";
-
-/// The protocols of its server.
-const SERVED: [Protocol; 10] = [
-    Protocol::Tcp,
-    Protocol::Tls,
-    Protocol::Quic,
-    Protocol::H1c,
-    Protocol::H1,
-    Protocol::H2c,
-    Protocol::H2,
-    Protocol::H3,
-    Protocol::Grpcc,
-    Protocol::Grpc,
-];
 
 /// The description that `wirelab endpoint --engine describe` prints.
 #[must_use]
 pub fn describe() -> Description {
     let client = Some(Role { own_requests: true, until_steady: true, ..role(&Protocol::ALL) });
     let features = vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Redirect, Feature::Heron];
-    let server = Some(Role { features, ..role(&SERVED) });
+    let server = Some(Role { features, ..role(&Protocol::ALL) });
     Description { server, client, ..without_roles(NAME, &["wirelab-engine", "httparse", "rustls", "quinn-proto"]) }
 }
 
@@ -53,13 +37,7 @@ pub fn serve(spec_text: &str) -> i32 {
 
 /// Like [`serve`], on any streams.
 pub fn serve_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
-    let bind = |spec: ServerSpec, site, stop| match SERVED.contains(&spec.protocol) {
-        true => Box::pin(null::bind(spec, site, stop)) as Binding,
-        false => {
-            let why = format!("`{}`: the null server does not support it", spec.protocol);
-            Box::pin(ready(Err(Refusal::unsupported(why))))
-        }
-    };
+    let bind = |spec: ServerSpec, site, stop| Box::pin(null::bind(spec, site, stop)) as Binding;
     contract::serve(spec_text, bind, input, output)
 }
 

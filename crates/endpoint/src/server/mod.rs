@@ -28,6 +28,10 @@ pub(crate) mod null;
 #[cfg(feature = "builtin")]
 mod null_quic;
 #[cfg(feature = "builtin")]
+mod null_threads;
+#[cfg(feature = "builtin")]
+mod null_udp;
+#[cfg(feature = "builtin")]
 mod outbox;
 mod prelude;
 #[cfg(feature = "h3")]

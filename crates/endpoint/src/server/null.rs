@@ -14,7 +14,7 @@ use wirelab_engine::null::{Answer, Body, Content, Name, NullServer, Speaks, Stat
 use crate::http2::Windows;
 use crate::payload::Payload;
 use crate::refusal::Refusal;
-use crate::server::{Bound, Reply, Site, Stop, null_quic};
+use crate::server::{Bound, Reply, Site, Stop, null_quic, null_udp};
 use crate::socket::TcpOptions;
 use crate::tls;
 use crate::transport_accounts::Accounts;
@@ -81,6 +81,9 @@ pub async fn bind(spec: ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<B
         Some(threads) => usize::from(threads),
         None => thread::available_parallelism().map_or(1, usize::from),
     };
+    if spec.protocol == Protocol::Udp {
+        return null_udp::bind(&spec, &site, stop, threads);
+    }
     if spec.protocol.uses_quic() {
         return null_quic::bind(&spec, site, stop, threads);
     }

@@ -20,7 +20,7 @@ use crate::{udp_socket, wait};
 const MOST_OPEN: usize = 1 << 14;
 
 /// The largest response in bytes, limited because no handshake proves the client's address.
-const LARGEST_RESPONSE: u64 = 1 << 32;
+pub(super) const LARGEST_RESPONSE: u64 = 1 << 32;
 
 /// Binds a UDP server.
 pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop) -> Result<Bound, Refusal> {
@@ -29,11 +29,7 @@ pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop) -> 
     let socket = udp_socket::open(address, &spec.transport)?;
     let failed = |error: io::Error| Refusal::failed(format!("binding {address}: {error}"));
     let port = socket.local_addr().map_err(failed)?.port();
-    let mut configured = Configured::new();
-    configured.insert("max_udp_payload".to_owned(), json!(size));
-    configured.insert("gso".to_owned(), json!(false));
-    configured.insert("gro".to_owned(), json!(false));
-    udp_socket::report(&socket, &mut configured);
+    let configured = configured(&socket, size);
     let socket = Arc::new(UdpSocket::from_std(socket).map_err(failed)?);
     let run = async move {
         tokio::select! {
@@ -42,6 +38,16 @@ pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop) -> 
         }
     };
     Ok(Bound { port, configured, accounts: None, run: Box::pin(run) })
+}
+
+/// The effective settings of a socket with datagrams of this size.
+pub(super) fn configured(socket: &std::net::UdpSocket, size: usize) -> Configured {
+    let mut configured = Configured::new();
+    configured.insert("max_udp_payload".to_owned(), json!(size));
+    configured.insert("gso".to_owned(), json!(false));
+    configured.insert("gro".to_owned(), json!(false));
+    udp_socket::report(socket, &mut configured);
+    configured
 }
 
 async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
@@ -88,7 +94,7 @@ async fn send(site: &Site, socket: &UdpSocket, peer: SocketAddr, response: &mut 
 
 /// Incomplete requests.
 #[derive(Debug, Default)]
-struct OpenRequests {
+pub(super) struct OpenRequests {
     coverage: HashMap<(SocketAddr, u64), Coverage>,
     /// Requests in order of arrival, including completed ones.
     order: VecDeque<(SocketAddr, u64)>,
@@ -96,7 +102,7 @@ struct OpenRequests {
 
 impl OpenRequests {
     /// Counts a piece. Returns whether its request is now complete.
-    fn complete(&mut self, peer: SocketAddr, header: Header, piece: &[u8]) -> bool {
+    pub fn complete(&mut self, peer: SocketAddr, header: Header, piece: &[u8]) -> bool {
         if header.is_whole(piece.len()) {
             return true;
         }

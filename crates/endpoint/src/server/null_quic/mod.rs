@@ -9,7 +9,6 @@ mod worker;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::thread;
 
 use quinn_proto::ServerConfig;
 use serde_json::json;
@@ -20,6 +19,7 @@ use wirelab_engine::null::Content;
 use crate::quic_batches::Socket;
 use crate::quic_config::QuicSettings;
 use crate::refusal::Refusal;
+use crate::server::null_threads::{Threads, failed};
 use crate::server::{Bound, Site, Stop, quic};
 use crate::transport_accounts::Accounts;
 
@@ -33,15 +33,14 @@ struct Common {
     content: Arc<dyn Content>,
     accounts: Accounts,
     /// Ends at the stop.
-    stopped: UnixStream,
+    stopped: Arc<UnixStream>,
 }
 
 /// Binds a null server with this number of threads.
-pub(super) fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop, threads: usize) -> Result<Bound, Refusal> {
+pub(super) fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop, threads: usize) -> Result<Bound, Refusal> {
     let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "server")?;
     let config = Arc::new(quic::server_config(spec, &settings)?);
-    let failed = |error: std::io::Error| Refusal::failed(format!("starting the null server: {error}"));
-    let (running, stopped) = UnixStream::pair().map_err(failed)?;
+    let mut running = Threads::new()?;
     let accounts = Accounts::default();
     let common = Arc::new(Common {
         protocol: spec.protocol,
@@ -49,7 +48,7 @@ pub(super) fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop, threads: 
         config,
         content: site,
         accounts: accounts.clone(),
-        stopped,
+        stopped: running.stopped(),
     });
     let first = Socket::shared(&common.settings, SocketAddr::new(spec.address, spec.port))?;
     let port = first.port().map_err(failed)?;
@@ -59,19 +58,9 @@ pub(super) fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop, threads: 
     for _ in 1..threads {
         sockets.push(Socket::shared(&common.settings, SocketAddr::new(spec.address, port))?);
     }
-    let mut running_threads = Vec::new();
-    for (number, socket) in sockets.into_iter().enumerate() {
+    for socket in sockets {
         let worker = Worker::new(Arc::clone(&common), socket)?;
-        let thread = thread::Builder::new().name(format!("null-{number}")).spawn(move || worker.run());
-        running_threads.push(thread.map_err(failed)?);
+        running.start(move || worker.run())?;
     }
-    let run = Box::pin(async move {
-        stop.asked().await;
-        drop(running);
-        for thread in running_threads {
-            // A thread that panicked has said so on standard error.
-            let _ = thread.join();
-        }
-    });
-    Ok(Bound { port, configured, accounts: Some(accounts), run })
+    Ok(Bound { port, configured, accounts: Some(accounts), run: Box::pin(running.run(stop)) })
 }

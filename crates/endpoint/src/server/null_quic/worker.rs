@@ -14,6 +14,7 @@ use crate::quic_batches::{Got, Scratch, Socket};
 use crate::quic_contract::SERVER_IDLE;
 use crate::quic_meter::Shared;
 use crate::refusal::Refusal;
+use crate::server::null_threads::failed;
 use crate::stderr::write_line;
 
 /// Tokens of the poller.
@@ -47,7 +48,6 @@ pub(super) struct Worker {
 
 impl Worker {
     pub fn new(common: Arc<Common>, socket: Socket) -> Result<Self, Refusal> {
-        let failed = |error: std::io::Error| Refusal::failed(format!("starting the null server: {error}"));
         let poller = Poller::new().map_err(failed)?;
         socket.watch(&poller, SOCKET).map_err(failed)?;
         poller.add(&common.stopped, STOPPED).map_err(failed)?;
