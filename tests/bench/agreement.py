@@ -59,7 +59,8 @@ def main():
     if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(STUDIES):
         sys.exit(__doc__.split("\n\n")[-1] + f"studies: {', '.join(STUDIES)}")
     columns = ["same sign", "opposite signs", "significant with the engine only", "with the built-in client only", "neither"]
-    rows, opposite = [], []
+    opposite = []
+    print(f"| study | blocks | {' | '.join(columns)} |\n|---{'|---:' * (len(columns) + 1)}|")
     with tempfile.TemporaryDirectory() as folder:
         for study in sys.argv[2:] or STUDIES:
             report = run(os.path.abspath(sys.argv[1]), study, folder)
@@ -68,10 +69,8 @@ def main():
                 counts[judge(engine, builtin)] += 1
                 if judge(engine, builtin) == "opposite signs":
                     opposite.append(f"{study}: {what}: ratio {engine['ratio']:.2f} and {builtin['ratio']:.2f}")
-            rows.append([study, report["complete_blocks"], *(counts[column] for column in columns)])
-    print(f"| study | blocks | {' | '.join(columns)} |\n|---{'|---:' * (len(columns) + 1)}|")
-    for row in rows:
-        print(f"| {' | '.join(map(str, row))} |")
+            row = [study, report["complete_blocks"], *(counts[column] for column in columns)]
+            print(f"| {' | '.join(map(str, row))} |", flush=True)
     for line in opposite:
         print(f"opposite: {line}")
     if opposite:
