@@ -1,40 +1,29 @@
-//! The target that `FUZZ_TARGET` names, under libFuzzer. With `FUZZ_SEEDS=FOLDER` it writes the inputs of all targets
-//! into that folder instead, each into a folder with the name of its target.
+//! A target under libFuzzer. `FUZZ_TARGET` names it at compile time, so that the linker leaves out the code of the
+//! others: libFuzzer reads every counter of the program after each execution.
+//!
+//! Without a target, the program writes the inputs of all targets into the folder that `FUZZ_SEEDS` names, each into a
+//! folder with the name of its target.
 #![no_main]
 
-use std::path::Path;
-use std::sync::OnceLock;
+use wirelab_fuzz::find;
 
-use wirelab_fuzz::{Target, find, targets};
-
-static TARGET: OnceLock<&'static Target> = OnceLock::new();
+const READ: Option<fn(&[u8])> = match option_env!("FUZZ_TARGET") {
+    Some(name) => match find(name) {
+        Some(target) => Some(target.read),
+        None => panic!("FUZZ_TARGET is not the name of a target"),
+    },
+    None => None,
+};
 
 libfuzzer_sys::fuzz_target!(init: begin(), |input: &[u8]| {
-    if let Some(target) = TARGET.get() {
-        (target.read)(input);
+    if let Some(read) = READ {
+        read(input);
     }
 });
 
 fn begin() {
-    if let Some(folder) = std::env::var_os("FUZZ_SEEDS") {
-        write(Path::new(&folder));
+    if READ.is_none() {
+        wirelab_fuzz::write(std::env::var_os("FUZZ_SEEDS").expect("FUZZ_SEEDS names a folder").as_ref());
         std::process::exit(0);
-    }
-    let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
-    let Some(target) = find(&name) else {
-        let names: Vec<_> = targets().map(|target| target.name).collect();
-        eprintln!("FUZZ_TARGET is `{name}`, which is no target; these are: {}", names.join(" "));
-        std::process::exit(2);
-    };
-    TARGET.get_or_init(|| target);
-}
-
-fn write(folder: &Path) {
-    for target in targets() {
-        let folder = folder.join(target.name);
-        std::fs::create_dir_all(&folder).expect("the folder can be made");
-        for (number, input) in target.inputs().iter().enumerate() {
-            std::fs::write(folder.join(format!("{number:04}")), input).expect("the input can be written");
-        }
     }
 }
