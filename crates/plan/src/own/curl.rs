@@ -5,7 +5,53 @@ use base64::engine::general_purpose::STANDARD;
 
 use wirelab_model::request::WrittenRequest;
 
-type Result<T = ()> = std::result::Result<T, String>;
+type Result<T = ()> = std::result::Result<T, CurlError>;
+
+/// Why a command line is no request that wirelab can send, with the remedy.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CurlError {
+    /// A quote has no end.
+    #[error("--curl: a quote of the command line is not closed")]
+    OpenQuote,
+    /// The first word is another one.
+    #[error("--curl: the command line begins with `{0}` instead of `curl`")]
+    OtherCommand(String),
+    /// An option ends the line without its value.
+    #[error("--curl: `{0}` has no value")]
+    NoValue(String),
+    /// A header field without a colon.
+    #[error("--curl: a header field has no colon")]
+    NoColon,
+    /// `-b` with the name of a file.
+    #[error("--curl: a cookie file is not supported; give the cookies as `NAME=VALUE`")]
+    CookieFile,
+    /// A cookie without `=`.
+    #[error("--curl: a cookie has no `=`")]
+    BadCookie,
+    /// `-L`.
+    #[error("--curl: `-L` follows redirects, which a load does not; give the URL of the target")]
+    Redirects,
+    /// wirelab has an option of its own.
+    #[error("--curl: remove `{option}` from the command line and give wirelab {own}")]
+    Own {
+        /// The option of curl.
+        option: String,
+        /// That of wirelab.
+        own: &'static str,
+    },
+    /// An option without a counterpart.
+    #[error("--curl: the option `{0}` is not supported; remove it, or use wirelab's own")]
+    Unsupported(String),
+    /// The line has no URL.
+    #[error("--curl: the command line has no URL")]
+    NoUrl,
+    /// The line has another URL after this one.
+    #[error("--curl: the command line has a second URL after `{0}`; give one")]
+    SecondUrl(String),
+    /// `-d TEXT` with `-d @FILE`.
+    #[error("--curl: the command line has a body as text and one as a file; give one")]
+    TwoBodies,
+}
 
 /// A request that was found in the words of another tool.
 #[derive(Debug, Default, PartialEq)]
@@ -65,14 +111,11 @@ const OWN: [(&str, &str); 17] = [
 pub fn parse(command: &str) -> Result<Found> {
     // A line that ends with a backslash goes on, as copied from a shell.
     let joined = command.replace("\\\r\n", " ").replace("\\\n", " ");
-    let words = shlex::split(&joined).ok_or_else(|| "--curl: a quote of the command line is not closed".to_owned())?;
+    let words = shlex::split(&joined).ok_or(CurlError::OpenQuote)?;
     let mut words = words.into_iter().skip_while(|word| word == "$");
     match words.next().as_deref() {
         Some("curl") => {}
-        other => {
-            let other = other.unwrap_or("nothing");
-            return Err(format!("--curl: the command line begins with `{other}` instead of `curl`"));
-        }
+        other => return Err(CurlError::OtherCommand(other.unwrap_or("nothing").to_owned())),
     }
     let mut reader = Reader::default();
     while let Some(word) = words.next() {
@@ -80,7 +123,7 @@ pub fn parse(command: &str) -> Result<Found> {
         while let Some(word) = next.take() {
             let (option, mut attached) = split(&word);
             let mut value =
-                || attached.take().or_else(|| words.next()).ok_or_else(|| format!("--curl: `{option}` has no value"));
+                || attached.take().or_else(|| words.next()).ok_or_else(|| CurlError::NoValue(option.clone()));
             reader.take(&option, &mut value)?;
             // Short options without a value may share a dash: `-sX POST`.
             next = attached.map(|rest| format!("-{rest}"));
@@ -120,8 +163,7 @@ impl Reader {
             "-I" | "--head" => request.method = Some("HEAD".to_owned()),
             "-H" | "--header" => {
                 let header = value()?;
-                let (name, text) =
-                    header.split_once(':').ok_or_else(|| "--curl: a header field has no colon".to_owned())?;
+                let (name, text) = header.split_once(':').ok_or(CurlError::NoColon)?;
                 request.add_field(name.trim(), text.trim().to_owned());
             }
             "-A" | "--user-agent" => request.add_field("user-agent", value()?),
@@ -138,10 +180,10 @@ impl Reader {
             "-b" | "--cookie" => {
                 let cookies = value()?;
                 if !cookies.contains('=') {
-                    return Err("--curl: a cookie file is not supported; give the cookies as `NAME=VALUE`".to_owned());
+                    return Err(CurlError::CookieFile);
                 }
                 if !request.add_cookies(&cookies) {
-                    return Err("--curl: a cookie has no `=`".to_owned());
+                    return Err(CurlError::BadCookie);
                 }
             }
             "-d" | "--data" | "--data-ascii" | "--data-binary" => match value()? {
@@ -155,17 +197,13 @@ impl Reader {
             }
             "-G" | "--get" => self.sends_in_url = true,
             "--url" => self.url(value()?)?,
-            "-L" | "--location" => {
-                return Err(
-                    "--curl: `-L` follows redirects, which a load does not; give the URL of the target".to_owned()
-                );
-            }
+            "-L" | "--location" => return Err(CurlError::Redirects),
             option if HARMLESS.contains(&option) => {}
             option if HARMLESS_WITH_VALUE.contains(&option) => drop(value()?),
             option if option.starts_with('-') => {
                 return Err(match OWN.iter().find(|(curl, _)| *curl == option) {
-                    Some((_, own)) => format!("--curl: remove `{option}` from the command line and give wirelab {own}"),
-                    None => format!("--curl: the option `{option}` is not supported; remove it, or use wirelab's own"),
+                    Some((_, own)) => CurlError::Own { option: option.to_owned(), own },
+                    None => CurlError::Unsupported(option.to_owned()),
                 });
             }
             url => self.url(url.to_owned())?,
@@ -177,12 +215,12 @@ impl Reader {
         let url = if url.contains("://") { url } else { format!("http://{url}") };
         match self.url.replace(url) {
             None => Ok(()),
-            Some(first) => Err(format!("--curl: the command line has a second URL after `{first}`; give one")),
+            Some(first) => Err(CurlError::SecondUrl(first)),
         }
     }
 
     fn finish(mut self) -> Result<Found> {
-        let mut url = self.url.take().ok_or_else(|| "--curl: the command line has no URL".to_owned())?;
+        let mut url = self.url.take().ok_or(CurlError::NoUrl)?;
         let mut request = std::mem::take(&mut self.request);
         if !self.data.is_empty() {
             let data = self.data.join("&");
@@ -190,7 +228,7 @@ impl Reader {
                 let separator = if url.contains('?') { '&' } else { '?' };
                 url = format!("{url}{separator}{data}");
             } else if request.body_file.is_some() {
-                return Err("--curl: the command line has a body as text and one as a file; give one".to_owned());
+                return Err(CurlError::TwoBodies);
             } else {
                 request.body = Some(data);
             }
@@ -258,7 +296,7 @@ mod tests {
             ("curl https://a.test/ -X", "`-X` has no value"),
             ("curl -d a -d @b https://a.test/", "give one"),
         ] {
-            let why = parse(command).unwrap_err();
+            let why = parse(command).unwrap_err().to_string();
             assert!(why.contains(words), "{command}: {why}");
         }
     }
