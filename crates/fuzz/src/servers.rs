@@ -1,4 +1,4 @@
-//! What clients send to the null server: HTTP/1.1 and HTTP/2.
+//! What clients send to the null server: HTTP/1.1, HTTP/2, and requests on streams of QUIC.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wirelab_engine::http1::server::Http1Server;
 use wirelab_engine::http2::server::Http2Server;
 use wirelab_engine::http2::windows::Windows;
+use wirelab_engine::http3;
 use wirelab_engine::null::{Answer, Body, Content, Name, ServerMachine};
 use wirelab_engine::payload::Payload;
+use wirelab_engine::raw;
 
 use crate::Target;
 use crate::bytes::{part, pieces, with_part};
@@ -16,7 +18,12 @@ use crate::machines::frame;
 pub const TARGETS: &[Target] = &[
     Target { name: "http1-server", seeds: http1_seeds, read: http1 },
     Target { name: "http2-server", seeds: http2_seeds, read: http2 },
+    Target { name: "http3-server", seeds: http3_seeds, read: http3 },
+    Target { name: "raw-server", seeds: raw_seeds, read: raw },
 ];
+
+/// How much of an answer is read: a raw request may ask for any size.
+const MOST: usize = 200_000;
 
 /// Patterns and echoes, with the number of answered requests.
 #[derive(Default)]
@@ -89,4 +96,55 @@ fn http2_seeds() -> Vec<Vec<u8>> {
 fn http2(input: &[u8]) {
     let Some((sizes, bytes)) = part(input) else { return };
     served::<Http2Server>(bytes, sizes, 4096);
+}
+
+fn http3_seeds() -> Vec<Vec<u8>> {
+    // Frames with lengths below 64; the fields are of the static table of QPACK, or have a name from there.
+    let frame = |kind: u8, payload: &[u8]| [&[kind, payload.len() as u8], payload].concat();
+    let get = frame(1, &[&[0, 0, 0xd1, 0x51, 8][..], b"/bytes/9"].concat());
+    let echo = [frame(1, &[&[0, 0, 0xd4, 0x51, 5][..], b"/echo"].concat()), frame(0, b"hello"), frame(0x21, b"x")];
+    vec![with_part(&[3], &get), with_part(&[2, 9], &echo.concat())]
+}
+
+/// Reads a request in pieces of these sizes. Returns whether it was answered.
+fn is_answered(bytes: &[u8], sizes: &[u8], answers: &mut http3::server::Answers) -> bool {
+    let mut exchange = http3::server::Exchange::default();
+    let received = pieces(bytes, sizes).try_for_each(|piece| exchange.receive(piece, answers));
+    let is_answered = received.and_then(|()| exchange.end(answers)).is_ok();
+    while !exchange.output().is_empty() {
+        exchange.sent(exchange.output().len().min(4096));
+    }
+    is_answered
+}
+
+/// A head that repeats the last one of its connection has the same answer. The frames of an echo depend on the pieces.
+fn http3(input: &[u8]) {
+    let Some((sizes, bytes)) = part(input) else { return };
+    let mut answers = http3::server::Answers::new(&(Arc::new(Counted::default()) as Arc<dyn Content>));
+    let first = is_answered(bytes, &[0], &mut answers);
+    assert_eq!(first, is_answered(bytes, sizes, &mut answers), "the answer depends on the pieces of the request");
+}
+
+fn raw_seeds() -> Vec<Vec<u8>> {
+    let request = |wanted: u64, body: &[u8], delay: u64| {
+        let numbers = [wanted, body.len() as u64, delay].map(u64::to_be_bytes);
+        with_part(&[5], &[numbers.as_flattened(), body].concat())
+    };
+    vec![request(10, b"", 0), request(70_000, b"body", 0), request(1, b"", 1)]
+}
+
+fn raw(input: &[u8]) {
+    let Some((sizes, bytes)) = part(input) else { return };
+    let answer = |sizes: &[u8]| {
+        let mut exchange = raw::server::Exchange::default();
+        let received = pieces(bytes, sizes).try_for_each(|piece| exchange.receive(piece));
+        received.and_then(|()| exchange.end(&Counted::default())).ok()?;
+        let mut answer = Vec::new();
+        while !exchange.output().is_empty() && answer.len() < MOST {
+            answer.extend_from_slice(exchange.output());
+            exchange.sent(exchange.output().len());
+        }
+        Some(answer)
+    };
+    assert!(answer(&[0]) == answer(sizes), "the answer depends on the pieces of the request");
 }
