@@ -5,6 +5,9 @@ use jpeg_encoder::{ColorType, Encoder};
 /// The minimum width of reduced pictures, in pixels.
 const SMALL: usize = 320;
 
+/// The largest decoded picture in bytes: a window of 8192 x 8192 pixels. A damaged picture may claim any size.
+const LARGEST: usize = 256 << 20;
+
 /// The JPEG quality of reduced pictures, out of 100.
 const QUALITY: u8 = 60;
 
@@ -17,12 +20,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// Decodes a PNG; `None` if it is invalid.
+    /// Decodes a PNG; `None` if it is invalid or too large.
     pub fn of(png: &[u8]) -> Option<Self> {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
         decoder.set_transformations(png::Transformations::normalize_to_color8());
         let mut reader = decoder.read_info().ok()?;
-        let mut bytes = vec![0; reader.output_buffer_size()?];
+        let mut bytes = vec![0; reader.output_buffer_size().filter(|size| *size <= LARGEST)?];
         let info = reader.next_frame(&mut bytes).ok()?;
         let samples = info.color_type.samples();
         // Grey is used for all three colours.
