@@ -87,7 +87,11 @@ def reduced(target, crash):
 def keep(target, seeds):
     """Replaces the kept inputs: first the smallest inputs that reach the same code, as far as the limit goes."""
     with tempfile.TemporaryDirectory() as folder:
-        libfuzzer(target, "-merge=1", f"-max_len={LONGEST}", folder, str(FOUND / target), str(seeds))
+        (FOUND / target).mkdir(parents=True, exist_ok=True)
+        status, said = libfuzzer(target, "-merge=1", f"-max_len={LONGEST}", folder, str(FOUND / target), str(seeds))
+        if status:
+            print(said[-3000:], file=sys.stderr)
+            raise SystemExit(f"{target}: libFuzzer ended with exit status {status}; the kept inputs are as before")
         inputs = sorted(pathlib.Path(folder).iterdir(), key=lambda path: (path.stat().st_size, path.name))
         lines, left = [], MOST
         for path in inputs:
