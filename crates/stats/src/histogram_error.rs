@@ -17,6 +17,8 @@ pub enum HistogramError {
     NotBase64 { name: &'static str, cause: DecodeError },
     #[error("the client's histogram `{name}` is unusable: it is not an HdrHistogram in V2 encoding ({cause})")]
     NotV2 { name: &'static str, cause: DeserializeError },
+    #[error("the client's histogram `{name}` is unusable: it has {held} bytes after its header, which says {said}")]
+    CutShort { name: &'static str, held: usize, said: u32 },
     #[error("the client's histogram `{name}` is unusable: it holds {held} values, but says {said}")]
     OtherCount { name: &'static str, held: u64, said: u64 },
     #[error("the client's histogram `{name}` is unusable: its smallest value is above its largest")]

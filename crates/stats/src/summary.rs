@@ -235,11 +235,20 @@ impl Requests {
     }
 }
 
+/// The header of an HdrHistogram in V2 encoding, in bytes. Its second number of four bytes is the length of the rest.
+const V2_HEADER: usize = 40;
+
 pub(crate) fn decode(name: &'static str, facts: &Histogram) -> Result<Recorded, HistogramError> {
     if facts.count == 0 {
         return Ok(Recorded::Exact(Vec::new()));
     }
     let bytes = BASE64_STANDARD.decode(&facts.v2).map_err(|cause| HistogramError::NotBase64 { name, cause })?;
+    // The library reserves memory for as many bytes as the header says.
+    let said = bytes.get(4..8).and_then(|said| said.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let held = bytes.len().saturating_sub(V2_HEADER);
+    if said as usize > held {
+        return Err(HistogramError::CutShort { name, held, said });
+    }
     let histogram: hdrhistogram::Histogram<u64> = Deserializer::new()
         .deserialize(&mut bytes.as_slice())
         .map_err(|cause| HistogramError::NotV2 { name, cause })?;

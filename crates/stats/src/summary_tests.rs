@@ -222,4 +222,6 @@ fn a_histogram_that_contradicts_itself_is_refused() {
     assert!(refused(|h| h.lag.count = 7).contains("`lag` is unusable: it holds 20 values, but says 7"));
     assert!(refused(|h| h.service.v2 = "AAAA".to_owned()).contains("V2"));
     assert!(refused(|h| h.service.v2 = "?".to_owned()).contains("base64"));
+    // A header that says 3 GB.
+    assert!(refused(|h| h.service.v2.replace_range(4..8, "E7AA")).contains("after its header, which says 295"));
 }
