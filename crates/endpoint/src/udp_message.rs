@@ -3,10 +3,14 @@
 //! A datagram has five big-endian numbers of eight bytes (request, offset of the piece, size of the whole message,
 //! wanted size of the response, delay in microseconds) and the piece. An empty message is one datagram without a piece.
 
+use std::os::fd::AsFd;
+
+use serde_json::json;
+use wirelab_contract::event::Configured;
 use wirelab_contract::spec::Transport;
 
-use crate::payload;
 use crate::refusal::Refusal;
+use crate::{payload, udp_socket};
 
 /// Length of the header in bytes.
 pub const HEADER: usize = 40;
@@ -41,6 +45,16 @@ pub fn datagram_size(settings: &Transport) -> Result<usize, Refusal> {
         )));
     }
     Ok(size.into())
+}
+
+/// The effective settings of a socket whose datagrams have this size.
+pub fn configured(socket: &impl AsFd, size: usize) -> Configured {
+    let mut configured = Configured::new();
+    configured.insert("max_udp_payload".to_owned(), json!(size));
+    configured.insert("gso".to_owned(), json!(false));
+    configured.insert("gro".to_owned(), json!(false));
+    udp_socket::report(socket, &mut configured);
+    configured
 }
 
 /// The header of a datagram.

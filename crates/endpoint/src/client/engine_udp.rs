@@ -18,11 +18,11 @@ use wirelab_engine::poller::{Poller, Readiness};
 
 use crate::client::servers::Servers;
 use crate::client::transport::Failure;
-use crate::client::udp::{failure, settings};
+use crate::client::udp::failure;
 use crate::raw;
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
-use crate::udp_message::{Coverage, Header, Outgoing, datagram_size};
+use crate::udp_message::{Coverage, Header, Outgoing, configured, datagram_size};
 use crate::udp_socket;
 
 /// Opens sockets for bare requests.
@@ -64,7 +64,7 @@ impl Dialer for UdpDialer {
             servers,
             settings: spec.transport.clone(),
             common: Rc::new(common),
-            configured: settings(&socket, size),
+            configured: configured(&socket, size),
         })
     }
 

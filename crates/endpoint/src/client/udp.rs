@@ -7,7 +7,6 @@ use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
-use serde_json::json;
 use tokio::net::UdpSocket;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::event::Configured;
@@ -18,7 +17,7 @@ use crate::client::servers::Servers;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::raw;
 use crate::refusal::Refusal;
-use crate::udp_message::{Coverage, Header, Outgoing, datagram_size};
+use crate::udp_message::{Coverage, Header, Outgoing, configured, datagram_size};
 use crate::udp_socket;
 
 /// Opens sockets for bare requests.
@@ -41,7 +40,7 @@ impl Transport for UdpTransport {
         let server = servers.first();
         // Opened once now, so that an unsupported setting is known before the measurement.
         let socket = udp_socket::open(udp_socket::any_port(server.ip()), &spec.transport)?;
-        let configured = settings(&socket, size);
+        let configured = configured(&socket, size);
         let next = Rc::new(Cell::new(RandomState::new().hash_one(server)));
         Ok(Self { servers, settings: spec.transport.clone(), request: raw::Header::of(spec), size, next, configured })
     }
@@ -136,16 +135,6 @@ impl UdpConnection {
             }
         }
     }
-}
-
-/// The effective settings of a socket whose datagrams have this size.
-pub fn settings(socket: &std::net::UdpSocket, size: usize) -> Configured {
-    let mut configured = Configured::new();
-    configured.insert("max_udp_payload".to_owned(), json!(size));
-    configured.insert("gso".to_owned(), json!(false));
-    configured.insert("gro".to_owned(), json!(false));
-    udp_socket::report(socket, &mut configured);
-    configured
 }
 
 /// The failure of a call of the kernel.

@@ -14,10 +14,10 @@ use wirelab_contract::spec::ServerSpec;
 use wirelab_engine::poller::Poller;
 
 use super::null_threads::{Threads, failed};
-use super::udp::{LARGEST_RESPONSE, OpenRequests, configured};
+use super::udp::{LARGEST_RESPONSE, OpenRequests};
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
-use crate::udp_message::{Header, Outgoing, datagram_size};
+use crate::udp_message::{Header, Outgoing, configured, datagram_size};
 use crate::udp_socket;
 
 /// Tokens of the poller.

@@ -6,14 +6,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tokio::net::UdpSocket;
-use wirelab_contract::event::Configured;
 use wirelab_contract::spec::ServerSpec;
 
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
-use crate::udp_message::{Coverage, Header, Outgoing, datagram_size};
+use crate::udp_message::{Coverage, Header, Outgoing, configured, datagram_size};
 use crate::{udp_socket, wait};
 
 /// Maximum number of incomplete requests; one more drops the oldest. Bodies are counted, not stored.
@@ -38,16 +36,6 @@ pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop) -> 
         }
     };
     Ok(Bound { port, configured, accounts: None, run: Box::pin(run) })
-}
-
-/// The effective settings of a socket with datagrams of this size.
-pub(super) fn configured(socket: &std::net::UdpSocket, size: usize) -> Configured {
-    let mut configured = Configured::new();
-    configured.insert("max_udp_payload".to_owned(), json!(size));
-    configured.insert("gso".to_owned(), json!(false));
-    configured.insert("gro".to_owned(), json!(false));
-    udp_socket::report(socket, &mut configured);
-    configured
 }
 
 async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
