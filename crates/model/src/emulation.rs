@@ -17,6 +17,10 @@ const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
 /// The smallest queue of the setting `queue`, in bytes.
 const LEAST_QUEUE: f64 = 1500.0;
 
+/// With fewer losses, the mean length of their runs is mostly chance; below this length, losses count as independent.
+const LEAST_LOSSES: u64 = 10;
+const LEAST_RUN: f64 = 1.5;
+
 /// The settings of a link as these measurements of a path show it. What they do not show is not set.
 #[must_use]
 pub fn emulating(readings: &[&PathReading]) -> Settings {
@@ -27,8 +31,8 @@ pub fn emulating(readings: &[&PathReading]) -> Settings {
     );
     // A delay is never negative.
     let jitter = spread.map(|spread| (spread / QUARTILES).min(round_trip.unwrap_or_default() / 2.0));
+    let sum = |count: &dyn Fn(&PathDirection) -> u32| directions().map(|one| u64::from(count(one))).sum::<u64>();
     let share = |count: &dyn Fn(&PathDirection) -> u32| {
-        let sum = |count: &dyn Fn(&PathDirection) -> u32| directions().map(|one| u64::from(count(one))).sum::<u64>();
         let (counted, sent) = (sum(count), sum(&|one| one.delivery.sent));
         // Four digits, as many as a measurement has.
         (counted > 0).then(|| Share((counted as f64 / sent as f64 * 1e4).round().max(1.0) / 1e4))
@@ -45,11 +49,18 @@ pub fn emulating(readings: &[&PathReading]) -> Settings {
         bandwidth_up: rate_up.filter(|_| rate.is_some()),
         queue: queue(rate, &down, round_trip).or_else(|| queue(rate_up, &up, round_trip)),
         loss: share(&|one| one.delivery.lost),
+        loss_burst: run_of_losses(sum(&|one| one.delivery.lost), sum(&|one| one.delivery.lost_runs)),
         reorder: share(&|one| one.delivery.reordered),
         duplicate: share(&|one| one.delivery.duplicates),
         mtu: readings.iter().filter_map(|reading| reading.mtu()).min().filter(|mtu| MTUS.contains(mtu)),
         ..Settings::default()
     }
+}
+
+/// The mean length of runs of losses, to one digit; `None` if losses are few or independent.
+fn run_of_losses(lost: u64, runs: u64) -> Option<f64> {
+    let mean = lost as f64 / runs as f64;
+    (lost >= LEAST_LOSSES && runs > 0 && mean >= LEAST_RUN).then(|| (mean * 10.0).round() / 10.0)
 }
 
 /// The rate of a direction whose load exceeded it in each measurement, to three digits.
@@ -85,7 +96,7 @@ mod tests {
 
     fn reading(load: Measured<LoadedPath>) -> PathReading {
         let direction = PathDirection {
-            delivery: Delivery { sent: 250, lost: 5, reordered: 0, duplicates: 1 },
+            delivery: Delivery { sent: 250, lost: 5, lost_runs: 1, reordered: 0, duplicates: 1 },
             mtu: Measured::Is(1400),
             marks: Measured::Is(Vec::new()),
             hops: Measured::Is(vec![3]),
@@ -100,10 +111,17 @@ mod tests {
         let not_allowed = reading(Measured::Missing(Missing::LoadNotAllowed));
         let settings = emulating(&[&not_allowed, &not_allowed]);
         let expected = serde_json::json!({
-            "round_trip": "20 ms", "jitter": "1709 us", "loss": "2 %", "duplicate": "0.4 %", "mtu": 1400,
+            "round_trip": "20 ms", "jitter": "1709 us", "loss": "2 %", "loss_burst": 5.0, "duplicate": "0.4 %",
+            "mtu": 1400,
         });
         assert_eq!(serde_json::to_value(&settings).unwrap(), expected);
         assert_eq!(emulating(&[]), Settings::default());
+    }
+
+    #[test]
+    fn few_and_independent_losses_have_no_runs() {
+        assert_eq!([run_of_losses(9, 2), run_of_losses(10, 7), run_of_losses(10, 0)], [None; 3]);
+        assert_eq!(run_of_losses(20, 6), Some(3.3));
     }
 
     #[test]

@@ -133,6 +133,9 @@ pub struct Delivery {
     pub sent: u32,
     /// Datagrams that never arrived.
     pub lost: u32,
+    /// Runs of consecutive lost datagrams, each followed by one that arrived; 0 also in records of older versions.
+    #[serde(default)]
+    pub lost_runs: u32,
     /// The fewest datagrams without which the others arrived in the order in which they were sent.
     pub reordered: u32,
     /// Arrivals beyond the first of a datagram.

@@ -5,6 +5,7 @@ use wirelab_model::missing::Missing;
 use wirelab_model::path::{Delivery, LoadedPath, Mark, Measured, PathDirection, PathReading, PathRecord};
 
 use crate::links::paragraphs;
+use crate::summary::count;
 
 /// The heading of the table.
 pub(crate) const HEADER: [&str; 9] =
@@ -12,9 +13,10 @@ pub(crate) const HEADER: [&str; 9] =
 
 /// How to read the table.
 pub(crate) const NOTE: &str = "Measured before, between and after the blocks, while nothing else of the run used the \
-     path: medians of the measurements with their range; loss and order are sums. `up` is from client to server. Out \
-     of order: the fewest datagrams without which the others arrived in order. A rate under load counts Ethernet \
-     frames; `at least` means that the path carried all of the allowed load.";
+     path: medians of the measurements with their range; loss and order are sums, and the losses of a run are \
+     consecutive. `up` is from client to server. Out of order: the fewest datagrams without which the others arrived \
+     in order. A rate under load counts Ethernet frames; `at least` means that the path carried all of the allowed \
+     load.";
 
 /// The measured paths as text: a paragraph for each, and a note on how to read it.
 #[must_use]
@@ -57,7 +59,7 @@ fn row(label: String, records: &[&PathRecord]) -> [String; 9] {
     [
         label,
         round_trip(&readings),
-        up_and_down(&|all| of_sent(all, |delivery| delivery.lost)),
+        up_and_down(&|all| of_sent(all, |delivery| delivery.lost) + &in_runs(all)),
         up_and_down(&|all| of_sent(all, |delivery| delivery.reordered)),
         up_and_down(&|all| each(all, |direction| &direction.mtu, ToString::to_string)),
         up_and_down(&|all| each(all, |direction| &direction.hops, |hops| listed(hops.iter().map(u8::to_string)))),
@@ -88,6 +90,13 @@ fn of_sent(directions: &[&PathDirection], count: impl Fn(&Delivery) -> u32) -> S
         directions.iter().map(|direction| u64::from(count(&direction.delivery))).sum()
     };
     format!("{} of {}", sum(&count), sum(&|delivery| delivery.sent))
+}
+
+/// The number of runs in which datagrams were lost, if a run has several.
+fn in_runs(directions: &[&PathDirection]) -> String {
+    let sum = |count: fn(&Delivery) -> u32| directions.iter().map(|one| u64::from(count(&one.delivery))).sum::<u64>();
+    let (lost, runs) = (sum(|delivery| delivery.lost), sum(|delivery| delivery.lost_runs));
+    if runs > 0 && lost > runs { format!(" in {}", count(runs as usize, "run")) } else { String::new() }
 }
 
 /// The different texts of a value in the order of their appearance; of missing values the reason, once.
@@ -164,7 +173,7 @@ mod tests {
     fn direction(lost: u32, mtu: Measured<u32>) -> PathDirection {
         let mark = |sent, arrived: &[u8]| Mark { sent, arrived: arrived.to_vec() };
         PathDirection {
-            delivery: Delivery { sent: 240, lost, reordered: 0, duplicates: 0 },
+            delivery: Delivery { sent: 240, lost, lost_runs: lost / 2, reordered: 0, duplicates: 0 },
             mtu,
             marks: Measured::Is(vec![mark(0, &[0]), mark(2, &[0]), mark(3, &[]), mark(46 << 2, &[46 << 2])]),
             hops: Measured::Is(vec![4]),
@@ -201,7 +210,7 @@ mod tests {
             [
                 "other-node (a → b)",
                 "13.000 [12.000, 13.000], single ones from 11.900 to 13.900",
-                "up 0 of 480; down 4 of 480",
+                "up 0 of 480; down 4 of 480 in 2 runs",
                 "0 of 480",
                 "up 1500; down not measured: no packet of the tried sizes arrived",
                 "4",

@@ -9,6 +9,8 @@ pub(super) struct Arrivals {
     pub duplicates: u32,
     /// The fewest datagrams without which the others are in order.
     pub reordered: u32,
+    /// Runs of consecutive numbers that did not arrive, each below one that did.
+    pub gaps: u32,
 }
 
 impl Arrivals {
@@ -21,8 +23,16 @@ impl Arrivals {
             distinct,
             duplicates: numbers.len() as u32 - distinct,
             reordered: distinct - longest_rise(&firsts) as u32,
+            gaps: gaps(firsts),
         }
     }
+}
+
+/// The number of gaps below different numbers, which begin at 0 if there is none.
+fn gaps(mut numbers: Vec<u32>) -> u32 {
+    numbers.sort_unstable();
+    let leading = numbers.first().is_some_and(|first| *first > 0);
+    u32::from(leading) + numbers.windows(2).filter(|pair| pair[1] - pair[0] > 1).count() as u32
 }
 
 /// Length of the longest increasing subsequence of different numbers.
@@ -46,7 +56,7 @@ mod tests {
     #[test]
     fn a_datagram_that_is_early_or_late_counts_once() {
         let of = |numbers: &[u32]| {
-            let Arrivals { distinct, duplicates, reordered } = Arrivals::of(numbers);
+            let Arrivals { distinct, duplicates, reordered, gaps: _ } = Arrivals::of(numbers);
             [distinct, duplicates, reordered]
         };
         assert_eq!(of(&[]), [0, 0, 0]);
@@ -55,5 +65,13 @@ mod tests {
         assert_eq!(of(&[1, 2, 3, 4, 0]), [5, 0, 1], "one late");
         assert_eq!(of(&[0, 1, 1, 2, 0]), [3, 2, 0]);
         assert_eq!(of(&[1, 0, 3, 2]), [4, 0, 2]);
+    }
+
+    #[test]
+    fn losses_one_after_the_other_are_one_run() {
+        let of = |numbers: &[u32]| Arrivals::of(numbers).gaps;
+        assert_eq!([of(&[]), of(&[0, 1, 2]), of(&[3])], [0, 0, 1]);
+        assert_eq!(of(&[0, 1, 4, 5, 7, 7, 8]), 2, "two runs: 2 and 3, and 6");
+        assert_eq!(of(&[4, 0, 1, 2, 3]), 0, "what overtakes is not lost");
     }
 }

@@ -16,13 +16,15 @@ pub(super) struct Report {
 impl Report {
     /// The counts as numbers of a packet.
     pub(super) fn to_numbers(self) -> [u64; 4] {
-        let Arrivals { distinct, duplicates, reordered } = self.arrivals;
-        [u64::from(distinct) << 32 | u64::from(duplicates), reordered.into(), self.arrived, self.sent]
+        let Arrivals { distinct, duplicates, reordered, gaps } = self.arrivals;
+        let two = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        [two(distinct, duplicates), two(gaps, reordered), self.arrived, self.sent]
     }
 
-    pub(super) const fn of([counts, reordered, arrived, sent]: [u64; 4]) -> Self {
+    pub(super) const fn of([counts, order, arrived, sent]: [u64; 4]) -> Self {
         let (distinct, duplicates) = ((counts >> 32) as u32, counts as u32);
-        Self { arrivals: Arrivals { distinct, duplicates, reordered: reordered as u32 }, arrived, sent }
+        let (gaps, reordered) = ((order >> 32) as u32, order as u32);
+        Self { arrivals: Arrivals { distinct, duplicates, reordered, gaps }, arrived, sent }
     }
 }
 
@@ -32,7 +34,7 @@ mod tests {
 
     #[test]
     fn counts_are_read_as_they_were_written() {
-        let arrivals = Arrivals { distinct: 240, duplicates: 3, reordered: 7 };
+        let arrivals = Arrivals { distinct: 240, duplicates: 3, reordered: 7, gaps: 5 };
         let report = Report { arrivals, arrived: 100_000_000, sent: 1 << 40 };
         assert_eq!(Report::of(report.to_numbers()), report);
     }

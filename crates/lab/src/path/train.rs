@@ -58,6 +58,7 @@ pub(super) fn train(asker: &Asker) -> Result<Train, Missing> {
     let delivery = [(questions.len() as u32, up), (up.distinct + up.duplicates, down)].map(|(sent, came)| Delivery {
         sent,
         lost: sent.saturating_sub(came.distinct),
+        lost_runs: came.gaps,
         reordered: came.reordered,
         duplicates: came.duplicates,
     });

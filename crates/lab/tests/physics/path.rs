@@ -26,6 +26,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test!(the_prober_finds_the_round_trip_the_loss_and_the_path_mtu_of_a_link).retries(2),
         test!(the_prober_finds_overtaking_packets).retries(2),
+        test!(the_prober_finds_runs_of_losses).retries(2),
         test!(the_prober_finds_the_rates_and_the_queue_that_the_load_exceeds).retries(2),
     ]
 }
@@ -106,6 +107,15 @@ fn the_prober_finds_overtaking_packets() {
         assert!(reordered > 0.0 && reordered < 0.15, "{direction:?}");
         assert!(duplicates > 0.0 && duplicates < 0.15, "{direction:?}");
     }
+}
+
+fn the_prober_finds_runs_of_losses() {
+    let Some(mut lab) = network() else { return };
+    let link = Link { round_trip: Span::from_millis(20), loss: Share(0.1), loss_burst: 5.0, ..Link::wire() };
+    let Some(reading) = probed(&mut lab, link, None) else { return };
+    // About 48 losses in ten runs. Independent losses would have a mean of 1.1.
+    let found = emulating(&[&reading]).loss_burst;
+    assert!(found.is_some_and(|mean| (2.0..=12.0).contains(&mean)), "{found:?}: {reading:?}");
 }
 
 fn the_prober_finds_the_rates_and_the_queue_that_the_load_exceeds() {
