@@ -20,6 +20,21 @@ impl Failure {
     }
 }
 
+/// Why a response over QUIC cannot be read on.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// It is wrong, which fails its request alone (of HTTP/3: RFC 9114, section 4.1.2).
+    Response(Failure),
+    /// The server broke the protocol, which ends the connection.
+    Connection(Failure),
+}
+
+impl From<Failure> for Unreadable {
+    fn from(failure: Failure) -> Self {
+        Self::Connection(failure)
+    }
+}
+
 /// The reason why an endpoint cannot execute its spec.
 #[derive(Debug, Clone)]
 pub enum Refusal {

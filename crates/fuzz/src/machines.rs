@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use wirelab_contract::spec::ClientSpec;
 use wirelab_engine::http1::Http1;
 use wirelab_engine::http2::Http2;
-use wirelab_engine::http3::{self, Inward, Refused, Response};
+use wirelab_engine::http3::{self, Inward, Response};
 use wirelab_engine::machine::{Event, Inbox, Machine};
 use wirelab_engine::raw::RawStream;
+use wirelab_engine::refusal::Unreadable;
 use wirelab_engine::requests::Requests;
 use wirelab_engine::schedule::Share;
 
@@ -210,8 +211,8 @@ fn http3(input: &[u8]) {
         for piece in pieces(bytes, sizes) {
             if let Err(error) = response.receive(piece, &mut decoder, &mut inbox) {
                 refused = Some(match error {
-                    Refused::Response(failure) => (false, failure.message),
-                    Refused::Connection(failure) => (true, failure.message),
+                    Unreadable::Response(failure) => (false, failure.message),
+                    Unreadable::Connection(failure) => (true, failure.message),
                 });
                 break;
             }

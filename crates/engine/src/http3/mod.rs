@@ -14,7 +14,7 @@ mod tests;
 use wirelab_contract::error_kind::ErrorKind;
 
 use crate::machine::{INTERIM_LIMIT, Inbox, Slot, interim_flood};
-use crate::refusal::Failure;
+use crate::refusal::{Failure, Unreadable};
 
 pub use fields::Decoder;
 use fields::Fields;
@@ -30,21 +30,6 @@ pub mod code {
     pub const REQUEST_REJECTED: u64 = 0x10b;
     /// A message is malformed.
     pub const MESSAGE_ERROR: u32 = 0x10e;
-}
-
-/// Why a response cannot be read on.
-#[derive(Debug)]
-pub enum Refused {
-    /// It is malformed, which fails its request alone (RFC 9114, section 4.1.2).
-    Response(Failure),
-    /// The server broke the protocol, which ends the connection.
-    Connection(Failure),
-}
-
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Self {
-        Self::Connection(failure)
-    }
 }
 
 /// The bytes of the client's control stream: the type of the stream, and settings without a value.
@@ -88,8 +73,8 @@ impl Response {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if it is malformed, or the server broke the protocol.
-    pub fn receive(&mut self, mut bytes: &[u8], decoder: &mut Decoder, inbox: &mut Inbox) -> Result<(), Refused> {
+    /// [`Unreadable`] if it is malformed, or the server broke the protocol.
+    pub fn receive(&mut self, mut bytes: &[u8], decoder: &mut Decoder, inbox: &mut Inbox) -> Result<(), Unreadable> {
         while !bytes.is_empty() {
             if !self.began {
                 self.began = true;
@@ -129,7 +114,7 @@ impl Response {
     }
 
     /// A block of fields is complete: a head, an interim head, or trailers.
-    fn headed(&mut self, fields: Fields, size: usize) -> Result<(), Refused> {
+    fn headed(&mut self, fields: Fields, size: usize) -> Result<(), Unreadable> {
         let Fields { status, length, flaw } = fields;
         if let Some(flaw) = flaw {
             return Err(malformed(flaw));
@@ -299,8 +284,8 @@ fn settings(mut payload: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn malformed(flaw: &str) -> Refused {
-    Refused::Response(Failure::new(ErrorKind::Protocol, format!("the response is malformed: {flaw}")))
+fn malformed(flaw: &str) -> Unreadable {
+    Unreadable::Response(Failure::new(ErrorKind::Protocol, format!("the response is malformed: {flaw}")))
 }
 
 fn broken(message: &str) -> Failure {

@@ -33,7 +33,7 @@ fn events(bytes: &[u8], sizes: &[usize]) -> (Vec<Plain>, Option<String>) {
     while !rest.is_empty() {
         let (now, later) = rest.split_at(sizes.next().copied().unwrap_or(1).clamp(1, rest.len()));
         if let Err(refused) = response.receive(now, &mut decoder, &mut inbox) {
-            let (Refused::Response(failure) | Refused::Connection(failure)) = refused;
+            let (Unreadable::Response(failure) | Unreadable::Connection(failure)) = refused;
             return (inbox.events.into_iter().map(plain).collect(), Some(failure.message));
         }
         rest = later;
@@ -100,7 +100,7 @@ fn a_malformed_response_leaves_its_connection() {
         ("a status in the trailers", [head(25, &[]), head(25, &[])].concat()),
     ] {
         let refused = Response::new(4, false).receive(&bytes, &mut Decoder::default(), &mut Inbox::default());
-        assert!(matches!(refused, Err(Refused::Response(_))), "{what}: {refused:?}");
+        assert!(matches!(refused, Err(Unreadable::Response(_))), "{what}: {refused:?}");
     }
 }
 

@@ -6,8 +6,8 @@ mod raw;
 use quinn_proto::{Connection, StreamId};
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
-use wirelab_engine::http3::Refused;
 use wirelab_engine::machine::{Inbox, Slot};
+use wirelab_engine::refusal::Unreadable;
 
 use crate::client::transport::Failure;
 use crate::refusal::Refusal;
@@ -46,7 +46,7 @@ pub(crate) trait Application: Default + 'static {
         response: &mut Self::Response,
         bytes: &[u8],
         inbox: &mut Inbox,
-    ) -> Result<(), Refused>;
+    ) -> Result<(), Unreadable>;
 
     /// Takes the end of a response's stream.
     fn end(response: Self::Response, inbox: &mut Inbox);

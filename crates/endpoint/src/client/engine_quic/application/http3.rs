@@ -6,8 +6,9 @@ use quinn_proto::{Connection, Dir, ReadError, StreamId};
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
-use wirelab_engine::http3::{CONTROL, Decoder, Encoded, Inward, Refused, Response, code};
+use wirelab_engine::http3::{CONTROL, Decoder, Encoded, Inward, Response, code};
 use wirelab_engine::machine::{Inbox, Slot};
+use wirelab_engine::refusal::Unreadable;
 
 use super::{Application, Codes};
 use crate::client::transport::Failure;
@@ -53,7 +54,7 @@ impl Application for Http3 {
         Response::new(slot, plan.requests[number].is_head())
     }
 
-    fn receive(plan: &Plan, response: &mut Response, bytes: &[u8], inbox: &mut Inbox) -> Result<(), Refused> {
+    fn receive(plan: &Plan, response: &mut Response, bytes: &[u8], inbox: &mut Inbox) -> Result<(), Unreadable> {
         response.receive(bytes, &mut plan.decoder.borrow_mut(), inbox)
     }
 

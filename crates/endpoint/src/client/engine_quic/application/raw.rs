@@ -3,9 +3,9 @@
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_contract::protocol::Protocol;
 use wirelab_contract::spec::ClientSpec;
-use wirelab_engine::http3::Refused;
 use wirelab_engine::machine::{Inbox, Slot};
 use wirelab_engine::payload::{Headed, Payload};
+use wirelab_engine::refusal::Unreadable;
 
 use super::{Application, Codes};
 use crate::client::transport::Failure;
@@ -60,14 +60,14 @@ impl Application for Raw {
         Response { slot, wanted: plan.wanted, received: 0 }
     }
 
-    fn receive(_: &Plan, response: &mut Response, bytes: &[u8], inbox: &mut Inbox) -> Result<(), Refused> {
+    fn receive(_: &Plan, response: &mut Response, bytes: &[u8], inbox: &mut Inbox) -> Result<(), Unreadable> {
         if response.received == 0 {
             inbox.first_byte(response.slot);
         }
         response.received += bytes.len() as u64;
         if response.received > response.wanted {
             let message = format!("{SENDING}: the response is longer than the requested {} bytes", response.wanted);
-            return Err(Refused::Response(Failure::new(ErrorKind::Digest, message)));
+            return Err(Unreadable::Response(Failure::new(ErrorKind::Digest, message)));
         }
         inbox.body(response.slot, bytes);
         Ok(())

@@ -2,8 +2,8 @@
 
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId};
 use wirelab_contract::error_kind::ErrorKind;
-use wirelab_engine::http3::Refused;
 use wirelab_engine::machine::{Inbox, Slot};
+use wirelab_engine::refusal::Unreadable;
 
 use super::{Phase, QuicLink};
 use crate::client::engine_quic::application::Application;
@@ -71,8 +71,8 @@ impl<A: Application> QuicLink<A> {
                     let Err(refused) = received else { continue };
                     let _ = chunks.finalize();
                     let failure = match refused {
-                        Refused::Connection(failure) => return Err(failure),
-                        Refused::Response(failure) => failure,
+                        Unreadable::Connection(failure) => return Err(failure),
+                        Unreadable::Response(failure) => failure,
                     };
                     inbox.failed(exchange.slot, failure);
                     if let Some(exchange) = self.exchanges.take(id) {
