@@ -112,6 +112,17 @@ impl StudyError {
         self.0.place.is_none() && !self.0.path.is_empty()
     }
 
+    /// All mistakes of the file, this one first.
+    pub fn mistakes(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.0.others)
+    }
+
+    /// The problem and the expectation, without place and excerpt.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// The word that was probably meant, if a known word is near enough.
     #[must_use]
     pub fn suggestion(&self) -> Option<&str> {
