@@ -11,7 +11,7 @@ use crate::Input;
 use crate::charts::axis::Axis;
 use crate::charts::canvas::{Align, Canvas, Paint, draw};
 use crate::charts::frame::{LETTER, WIDTH};
-use crate::charts::{Chart, Facet, series_legend};
+use crate::charts::{Chart, Facet, facts, series_legend};
 use crate::layout::{Layout, payload, sentence};
 use crate::words::{phrase, upper_first};
 
@@ -20,8 +20,16 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 268.0;
 const HEIGHT: f64 = 312.0;
 
-/// One line: a series, and its estimates by payload.
-type Line<'a> = (usize, Vec<(u64, &'a Estimate)>);
+/// The estimate of a cell.
+struct Point<'a> {
+    /// In bytes.
+    payload: u64,
+    cell: String,
+    estimate: &'a Estimate,
+}
+
+/// One line: a series, and its points.
+type Line<'a> = (usize, Vec<Point<'a>>);
 
 /// The first metric over payload sizes; `None` if no factor is a size.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
@@ -42,7 +50,8 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
         let lines = facets.entry(name).or_default();
         for row in group.rows.iter().filter(|row| !row.twin) {
             let Some(estimate) = input.estimate(row.cell, metric.name) else { continue };
-            let point = (payload(&input.manifest.plan.cells[row.cell]), estimate);
+            let cell = &input.manifest.plan.cells[row.cell];
+            let point = Point { payload: payload(cell), cell: cell.label(), estimate };
             match lines.iter_mut().find(|(series, _)| *series == row.series) {
                 Some((_, points)) => points.push(point),
                 None => lines.push((row.series, vec![point])),
@@ -55,10 +64,11 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
         return None;
     }
     // One axis for all facets, so that readers can compare them.
-    let low = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.low));
-    let high = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.high));
+    let estimates = || all().map(|point| point.estimate);
+    let low = estimates().map(|estimate| estimate.interval.map_or(estimate.median, |interval| interval.low));
+    let high = estimates().map(|estimate| estimate.interval.map_or(estimate.median, |interval| interval.high));
     let y = Axis::log(low.chain(high), BOTTOM, TOP);
-    let sizes: BTreeSet<u64> = all().map(|(size, _)| *size).collect();
+    let sizes: BTreeSet<u64> = all().map(|point| point.payload).collect();
     // Room for the axis' title, and for the longest label.
     let longest = y.labelled(8, metric.unit).iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
     let left = 26.0 + longest as f64 * LETTER;
@@ -117,21 +127,24 @@ fn facet(plot: &Plot, name: &str, lines: &[Line]) -> String {
         for (number, (series, points)) in lines.iter().enumerate() {
             // Series are slightly shifted, so that one interval does not hide the next.
             let aside = (number as f64 - (lines.len() as f64 - 1.0) / 2.0) * 2.5;
-            line(canvas, x, y, *series, points, aside);
+            line(canvas, plot, *series, points, aside);
         }
     })
 }
 
-fn line(canvas: &mut Canvas, x: &Axis, y: &Axis, series: usize, points: &[(u64, &Estimate)], aside: f64) {
-    let mut points = points.to_vec();
-    points.sort_by_key(|(size, _)| *size);
+fn line(canvas: &mut Canvas, plot: &Plot, series: usize, points: &[Point], aside: f64) {
+    let Plot { metric, x, y, .. } = plot;
+    let mut points: Vec<_> = points.iter().collect();
+    points.sort_by_key(|point| point.payload);
     let paint = Paint::Series(series);
-    let at = |size: u64| x.at(size as f64) + aside;
-    canvas.path(points.iter().map(|(size, estimate)| (at(*size), y.at(estimate.median))), paint, 1.5);
-    for (size, estimate) in points {
-        if let Some(interval) = estimate.interval {
-            canvas.line((at(size), y.at(interval.low)), (at(size), y.at(interval.high)), paint, 1.5);
-        }
-        canvas.marker((at(size), y.at(estimate.median)), 4.0, series);
+    let place = |point: &Point| (x.at(point.payload as f64) + aside, y.at(point.estimate.median));
+    canvas.path(points.iter().map(|point| place(point)), paint, 1.5);
+    for point in points {
+        let (across, middle) = place(point);
+        let interval = point.estimate.interval.map(|interval| (y.at(interval.low), y.at(interval.high)));
+        let (low, high) = interval.unwrap_or((middle, middle));
+        canvas.line((across, low), (across, high), paint, 1.5);
+        canvas.marker((across, middle), 4.0, series);
+        canvas.tip((across, low), (across, high), &facts(&point.cell, metric, point.estimate));
     }
 }

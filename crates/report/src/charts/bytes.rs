@@ -54,13 +54,23 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     })
 }
 
-/// The lines of a group by series, without A/A twins, which would hide the baseline.
-fn lines(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<(usize, Arrival)> {
+/// The load of a cell.
+struct Line {
+    cell: String,
+    series: usize,
+    arrival: Arrival,
+}
+
+/// The lines of a group, without A/A twins, which would hide the baseline.
+fn lines(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<Line> {
     let mut lines = Vec::new();
     for row in group.rows.iter().filter(|row| !row.twin) {
         let Some(load) = (input.typical_load)(row.cell) else { continue };
         match arrival(&load) {
-            Some(arrival) => lines.push((row.series, arrival)),
+            Some(arrival) => {
+                let cell = input.manifest.plan.cells[row.cell].label();
+                lines.push(Line { cell, series: row.series, arrival });
+            }
             None => missing.push(format!("{} at {}", layout.row_title(*row), group.title())),
         }
     }
@@ -85,8 +95,8 @@ fn arrival(load: &PageLoad) -> Option<Arrival> {
     (!responses.is_empty()).then(|| moments.into_iter().map(|at| (at, come(at))).collect())
 }
 
-fn facet(group: &Group, lines: &[(usize, Arrival)]) -> String {
-    let points = || lines.iter().flat_map(|(_, arrival)| arrival);
+fn facet(group: &Group, lines: &[Line]) -> String {
+    let points = || lines.iter().flat_map(|line| &line.arrival);
     let x = Axis::from_zero(points().map(|(at, _)| *at), LEFT, RIGHT);
     let y = Axis::from_zero(points().map(|(_, bytes)| *bytes), BOTTOM, TOP);
     let times = Scale::of(Unit::Nanoseconds, points().map(|(at, _)| *at));
@@ -103,11 +113,14 @@ fn facet(group: &Group, lines: &[(usize, Arrival)]) -> String {
         let words = format!("time since the first request ({})", times.name);
         canvas.text(&words, (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);
         canvas.upright(&format!("received ({})", bytes.name), (10.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
-        for (series, arrival) in lines {
+        for Line { cell, series, arrival } in lines {
             canvas.path(arrival.iter().map(|(at, bytes)| (x.at(*at), y.at(*bytes))), Paint::Series(*series), 1.5);
             // The marker is at the end of the load, which distinguishes lines that end at the same height.
             if let Some((at, bytes)) = arrival.last() {
-                canvas.marker((x.at(*at), y.at(*bytes)), 3.5, *series);
+                let end = (x.at(*at), y.at(*bytes));
+                canvas.marker(end, 3.5, *series);
+                let facts = [("cell", cell.clone()), ("complete (ns)", at.to_string()), ("bytes", bytes.to_string())];
+                canvas.tip(end, end, &facts);
             }
         }
     })

@@ -183,15 +183,24 @@ impl Canvas<'_> {
     /// CSV. An area is at least as large as a fingertip's error.
     pub(crate) fn tip(&mut self, from: (f64, f64), to: (f64, f64), facts: &[(&str, String)]) {
         const LEAST: f64 = 12.0;
-        let side = |one: f64, other: f64| {
-            let length = (other - one).abs().max(LEAST);
-            (fine(f64::midpoint(one, other) - length / 2.0), fine(length))
+        let ends = |one: f64, other: f64| {
+            let (middle, half) = (f64::midpoint(one, other), (other - one).abs().max(LEAST) / 2.0);
+            (middle - half, middle + half)
         };
-        let ((x, width), (y, height)) = (side(from.0, to.0), side(from.1, to.1));
+        let ((left, right), (top, bottom)) = (ends(from.0, to.0), ends(from.1, to.1));
+        self.exact_tip((left, top), (right, bottom), facts);
+    }
+
+    /// A [`Self::tip`] over exactly this area, for marks so close to each other that larger areas would overlap.
+    pub(crate) fn exact_tip(&mut self, (left, top): (f64, f64), (right, bottom): (f64, f64), facts: &[(&str, String)]) {
         let lines: Vec<_> = facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         let _ = write!(
             self.tips,
-            "<rect class=\"tip\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"><title>{}</title></rect>",
+            "<rect class=\"tip\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
+            fine(left),
+            fine(top),
+            fine(right - left),
+            fine(bottom - top),
             escaped(&lines.join("\n"))
         );
     }

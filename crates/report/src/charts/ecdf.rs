@@ -24,7 +24,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
         .iter()
         .filter_map(|group| {
             let curves = curves(input, layout, group, &mut missing);
-            requests += curves.iter().map(|(_, pooled)| pooled.requests).sum::<u64>();
+            requests += curves.iter().map(|curve| curve.pooled.requests).sum::<u64>();
             (!curves.is_empty()).then(|| Facet { title: group.title(), svg: facet(group, &curves) })
         })
         .collect();
@@ -48,20 +48,28 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     })
 }
 
-/// The curves of a group by series, without A/A twins, which would hide the baseline.
-fn curves(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<(usize, Pooled)> {
+/// The distribution of a cell.
+struct Curve {
+    cell: String,
+    series: usize,
+    pooled: Pooled,
+}
+
+/// The curves of a group, without A/A twins, which would hide the baseline.
+fn curves(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<Curve> {
     let mut curves = Vec::new();
     for row in group.rows.iter().filter(|row| !row.twin) {
+        let cell = input.manifest.plan.cells[row.cell].label();
         match (input.pooled)(row.cell) {
-            Ok(pooled) => curves.push((row.series, pooled)),
+            Ok(pooled) => curves.push(Curve { cell, series: row.series, pooled }),
             Err(why) => missing.push(format!("{} at {} ({why})", layout.row_title(*row), group.title())),
         }
     }
     curves
 }
 
-fn facet(group: &Group, curves: &[(usize, Pooled)]) -> String {
-    let times = curves.iter().flat_map(|(_, pooled)| &pooled.quantiles).map(|(_, ns)| *ns);
+fn facet(group: &Group, curves: &[Curve]) -> String {
+    let times = curves.iter().flat_map(|curve| &curve.pooled.quantiles).map(|(_, ns)| *ns);
     let x = Axis::log(times, LEFT, RIGHT);
     let y = Axis::exact(0.0, 1.0, BOTTOM, TOP);
     draw(WIDTH, HEIGHT, &format!("Distribution of response times at {}", group.title()), |canvas| {
@@ -81,19 +89,29 @@ fn facet(group: &Group, curves: &[(usize, Pooled)]) -> String {
             Paint::Ink,
         );
         canvas.upright("share of requests", (10.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
-        for (series, pooled) in curves {
-            curve(canvas, &x, &y, *series, pooled);
+        for curve in curves {
+            line(canvas, &x, &y, curve);
         }
     })
 }
 
-fn curve(canvas: &mut Canvas, x: &Axis, y: &Axis, series: usize, pooled: &Pooled) {
+fn line(canvas: &mut Canvas, x: &Axis, y: &Axis, Curve { cell, series, pooled }: &Curve) {
+    let (cell, series) = (cell, *series);
     let points = pooled.quantiles.iter().map(|(share, ns)| (x.at(*ns), y.at(*share)));
     canvas.path(points, Paint::Series(series), 1.5);
     // Three markers at places that depend on the series distinguish curves where they cross.
     for third in 0..3_usize {
         let place = (pooled.quantiles.len() * (2 * third + 1) / 6 + series * 3) % pooled.quantiles.len();
         let (share, ns) = pooled.quantiles[place];
-        canvas.marker((x.at(ns), y.at(share)), 3.5, series);
+        let at = (x.at(ns), y.at(share));
+        canvas.marker(at, 3.5, series);
+        let facts = [
+            ("cell", cell.clone()),
+            ("share of requests", share.to_string()),
+            ("response time (ns)", ns.to_string()),
+            ("n (requests)", pooled.requests.to_string()),
+            ("n (trials)", pooled.trials.to_string()),
+        ];
+        canvas.tip(at, at, &facts);
     }
 }

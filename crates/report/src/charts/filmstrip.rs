@@ -105,6 +105,13 @@ fn strip(
     let label =
         format!("{title}: Speed Index {}, complete after {}", time(film.speed_index_ns), time(film.complete_ns));
     canvas.text(&label, (0.0, top + LABEL / 2.0), Align::Left, Paint::Ink);
+    let facts = [
+        ("version", title.clone()),
+        ("Speed Index (ns)", film.speed_index_ns.to_string()),
+        ("complete (ns)", film.complete_ns.to_string()),
+        ("n (pictures)", film.pictures.len().to_string()),
+    ];
+    canvas.exact_tip((0.0, top), (left(MOST), top + LABEL), &facts);
     let top = top + LABEL;
     let mut last: Option<(usize, usize)> = None;
     for (column, at) in moments.iter().enumerate() {

@@ -66,7 +66,13 @@ fn facet(plot: &Plot, outliers: bool) -> Option<Facet> {
     let svg = frame.draw(&name, &labels, &ticks, &format!("response time ({unit})"), |canvas| {
         for (number, row) in plot.rows.iter().enumerate() {
             match &row.requests {
-                Ok(found) => one(canvas, &axis, frame.row(number), found, outliers),
+                Ok(found) => {
+                    let y = frame.row(number);
+                    one(canvas, &axis, y, found, outliers);
+                    let (low, high) = found.extent(outliers);
+                    let half = ROW * 0.28;
+                    canvas.tip((axis.at(low), y - half), (axis.at(high), y + half), &facts(&row.label, found));
+                }
                 Err(_) => frame.missing(canvas, number, "no response"),
             }
             if let Some(total) = row.total {
@@ -76,6 +82,23 @@ fn facet(plot: &Plot, outliers: bool) -> Option<Facet> {
         }
     });
     Some(Facet { title: plot.title.clone(), svg })
+}
+
+/// The exact numbers of a box, in nanoseconds.
+fn facts(label: &str, found: &Boxed) -> [(&'static str, String); 10] {
+    let [first, median, third] = found.quartiles;
+    [
+        ("box", label.to_owned()),
+        ("first quartile (ns)", first.to_string()),
+        ("median (ns)", median.to_string()),
+        ("third quartile (ns)", third.to_string()),
+        ("whisker low (ns)", found.whiskers.0.to_string()),
+        ("whisker high (ns)", found.whiskers.1.to_string()),
+        ("least (ns)", found.range.0.to_string()),
+        ("greatest (ns)", found.range.1.to_string()),
+        ("outliers", found.outlying().to_string()),
+        ("n (requests)", found.count.to_string()),
+    ]
 }
 
 fn one(canvas: &mut Canvas, axis: &Axis, y: f64, found: &Boxed, outliers: bool) {

@@ -41,10 +41,12 @@ pub(crate) fn charts(input: &Input) -> Vec<Chart> {
         // Chance decides which server gets a connection, so servers of different trials do not correspond.
         let rates = rates(first, window_ns);
         most = most.max(rates.len());
-        let svg = facet(&title, &rates, &actions(&[*first]), window_ns, Unit::PerSecond);
+        let moments = Moments { cell: cell.label(), actions: actions(&[*first]), trials: 1, window_ns };
+        let svg = facet(&title, &rates, &moments, Unit::PerSecond);
         servers.push(Facet { title: title.clone(), svg });
         let percentiles = percentiles(&trials);
-        let svg = facet(&title, &percentiles, &actions(&trials), window_ns, Unit::Nanoseconds);
+        let moments = Moments { actions: actions(&trials), trials: trials.len(), ..moments };
+        let svg = facet(&title, &percentiles, &moments, Unit::Nanoseconds);
         times.push(Facet { title, svg });
     }
     let lines = "Vertical lines mark the actions of the timeline at their actual times.";
@@ -91,6 +93,16 @@ fn legend(names: Vec<String>) -> Vec<Key> {
         text,
     };
     names.into_iter().enumerate().map(key).collect()
+}
+
+/// What all lines of a drawing share.
+struct Moments {
+    cell: String,
+    /// Each action with its time in nanoseconds since the start of the window.
+    actions: Vec<(String, f64)>,
+    /// The number of trials that a value is the median of.
+    trials: usize,
+    window_ns: u64,
 }
 
 /// Each action with the median of its times.
@@ -147,13 +159,14 @@ fn percentiles(trials: &[&TimelineRecord]) -> Vec<Line> {
     (0..PERCENTILES.len()).map(line).collect()
 }
 
-fn facet(title: &str, lines: &[Line], actions: &[(String, f64)], window_ns: u64, unit: Unit) -> String {
+fn facet(title: &str, lines: &[Line], moments: &Moments, unit: Unit) -> String {
+    let Moments { actions, window_ns, .. } = moments;
     let values = || lines.iter().flatten().filter_map(|(_, value)| *value);
     let is_time = unit == Unit::Nanoseconds;
-    let x = Axis::exact(0.0, window_ns as f64, LEFT, RIGHT);
+    let x = Axis::exact(0.0, *window_ns as f64, LEFT, RIGHT);
     let y = if is_time { Axis::log(values(), BOTTOM, TOP) } else { Axis::from_zero(values(), BOTTOM, TOP) };
     let ticks = if is_time { y.labelled(5, unit) } else { y.ticks(5, Scale::of(unit, values())) };
-    let scale = Scale::of(Unit::Nanoseconds, [window_ns as f64]);
+    let scale = Scale::of(Unit::Nanoseconds, [*window_ns as f64]);
     let (what, name) = if is_time {
         ("response time".to_owned(), format!("Response times over time at {title}"))
     } else {
@@ -178,7 +191,28 @@ fn facet(title: &str, lines: &[Line], actions: &[(String, f64)], window_ns: u64,
         for (series, line) in lines.iter().enumerate() {
             curve(canvas, &x, &y, series, line);
         }
+        tips(canvas, &x, lines, moments, unit);
     })
+}
+
+/// For each moment one area over the whole height, with the values of all lines.
+fn tips(canvas: &mut Canvas, x: &Axis, lines: &[Line], moments: &Moments, unit: Unit) {
+    let name = |line: usize| match unit {
+        Unit::Nanoseconds => format!("{} (ns)", PERCENTILES[line]),
+        _ => format!("server {} (requests/s)", line + 1),
+    };
+    let names: Vec<_> = (0..lines.len()).map(name).collect();
+    let mut from = LEFT;
+    for point in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
+        let Some((at, _)) = lines.iter().find_map(|line| line.get(point)) else { continue };
+        let mut facts = vec![("cell", moments.cell.clone()), ("until (ns)", at.to_string())];
+        for (line, name) in lines.iter().zip(&names) {
+            facts.extend(line.get(point).and_then(|(_, value)| *value).map(|value| (name.as_str(), value.to_string())));
+        }
+        facts.push(("n (trials)", moments.trials.to_string()));
+        canvas.exact_tip((from, TOP), (x.at(*at), BOTTOM), &facts);
+        from = x.at(*at);
+    }
 }
 
 /// A line with gaps for missing values, and one marker.

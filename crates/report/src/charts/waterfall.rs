@@ -118,6 +118,7 @@ fn facet(title: &str, load: &PageLoad, room: &Room, axis: &Axis) -> String {
             for resource in host.resources {
                 let top = top(rows, headings);
                 bar(canvas, axis, resource, (top + row * 0.12, top + row * 0.88));
+                canvas.exact_tip((LEFT, top), (RIGHT, top + row), &facts(title, resource));
                 rows += 1;
             }
         }
@@ -138,6 +139,25 @@ fn moments(load: &PageLoad) -> impl Iterator<Item = f64> {
 
 fn onload(load: &PageLoad) -> Option<f64> {
     load.values.get("onload")?.number()
+}
+
+/// The moments of a request, in nanoseconds since the first one of the page.
+fn facts(version: &str, resource: &PageResource) -> Vec<(&'static str, String)> {
+    let known = |name, number: Option<u64>| number.map(|number| (name, number.to_string()));
+    let mut facts = vec![("version", version.to_owned()), ("request", resource.url.clone())];
+    facts.extend(
+        [
+            known("start (ns)", Some(resource.start_ns)),
+            known("sent (ns)", resource.request_ns),
+            known("response (ns)", resource.response_ns),
+            known("end (ns)", resource.end_ns),
+            known("bytes", resource.received),
+            known("status", resource.status.map(u64::from)),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    facts
 }
 
 /// The phases of a request, one after the other.
