@@ -84,7 +84,7 @@ fn tally(input: &Input, compared: &[&Compared], baseline: &str) -> String {
     }
 }
 
-pub(super) fn legend(waiting: bool, margin: &str, has_noise: bool) -> Vec<Key> {
+pub(crate) fn legend(waiting: bool, margin: &str, has_noise: bool) -> Vec<Key> {
     let mark = |tone, text: &str| Key {
         svg: draw(22.0, 14.0, text, |canvas| symbol(canvas, (11.0, 7.0), tone)),
         text: text.to_owned(),
@@ -214,7 +214,7 @@ pub(super) fn facts(input: &Input, layout: &Layout, compared: &Compared) -> Vec<
     facts
 }
 
-pub(super) const fn tone_paint(tone: Tone) -> Paint {
+pub(crate) const fn tone_paint(tone: Tone) -> Paint {
     match tone {
         Tone::Better => Paint::Better,
         Tone::Worse => Paint::Worse,
@@ -225,7 +225,7 @@ pub(super) const fn tone_paint(tone: Tone) -> Paint {
 
 /// The shape of a mark: the verdict for readers without colour.
 #[derive(Clone, Copy)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     Less(Paint),
     More(Paint),
     Same,
@@ -233,7 +233,7 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    pub(super) const fn of(verdict: &Verdict, paint: Paint) -> Self {
+    pub(crate) const fn of(verdict: &Verdict, paint: Paint) -> Self {
         match verdict {
             Verdict::Less => Self::Less(paint),
             Verdict::More => Self::More(paint),
@@ -243,7 +243,7 @@ impl Mark {
     }
 }
 
-pub(super) fn symbol(canvas: &mut Canvas, (x, y): (f64, f64), mark: Mark) {
+pub(crate) fn symbol(canvas: &mut Canvas, (x, y): (f64, f64), mark: Mark) {
     match mark {
         Mark::Less(paint) => canvas.area([(x - 6.0, y), (x + 5.0, y - 6.0), (x + 5.0, y + 6.0)], paint),
         Mark::More(paint) => canvas.area([(x + 6.0, y), (x - 5.0, y - 6.0), (x - 5.0, y + 6.0)], paint),

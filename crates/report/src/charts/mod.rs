@@ -2,6 +2,7 @@
 
 mod axis;
 mod bars;
+mod blocks;
 mod boxes;
 mod by_size;
 mod bytes;
@@ -15,12 +16,18 @@ mod memory;
 mod overview;
 mod percentiles;
 mod requests;
+mod stepped;
 mod throughput;
 mod timeline;
 mod waterfall;
+mod window;
 
-pub(crate) use canvas::SERIES;
+pub(crate) use axis::Axis;
+pub(crate) use canvas::{Align, Canvas, Paint, SERIES, draw};
+pub(crate) use forest::{Mark, legend as forest_legend, symbol, tone_paint};
+pub(crate) use frame::{WIDTH, tick_count};
 pub(crate) use overview::chart as overview;
+pub(crate) use stepped::{Line, Names, Point, drawing};
 
 use wirelab_model::metric::Metric;
 use wirelab_stats::analysis::Estimate;
@@ -65,6 +72,8 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts.extend(timeline::charts(input));
     charts.extend(requests::charts(input));
     charts.extend(boxes::chart(input, layout));
+    charts.extend(blocks::chart(input, layout));
+    charts.extend(window::chart(input, layout));
     charts.extend(waterfall::charts(input, layout).into_iter().take(1));
     charts.extend(bytes::chart(input, layout));
     charts.extend(filmstrip::charts(input, layout).into_iter().take(1));
