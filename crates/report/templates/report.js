@@ -1,8 +1,15 @@
 // The page is complete without this script. It adds: unfolding for links and print, filters, values at the pointer,
-// export of charts, and sorting of tables.
+// selection of a cell in all charts, zoom, export of charts, and sorting of tables.
 
 const all = (selector, of = document) => [...of.querySelectorAll(selector)];
 const made = (name, properties) => Object.assign(document.createElement(name), properties);
+// A part of a drawing.
+const element = (name, attributes, text = "") => {
+  const made = document.createElementNS(document.querySelector("svg").namespaceURI, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+};
 
 // A link to a folded part unfolds it.
 const unfold = () => {
@@ -57,14 +64,71 @@ addEventListener("pointerover", (event) => {
   tooltip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - height - 4))}px`;
 });
 
+// A click on a mark selects its cell in all charts. A second click, or Escape, ends that.
+const selection = made("p", { className: "selection", hidden: true });
+selection.setAttribute("role", "status");
+document.body.append(selection);
+const cellOf = (tip) => tip.dataset.facts.match(/^cell: (.*)$/m)?.[1];
+let selected;
+const select = (cell) => {
+  selected = cell === selected ? undefined : cell;
+  for (const tip of all(".tip")) tip.classList.toggle("selected", selected !== undefined && cellOf(tip) === selected);
+  selection.hidden = selected === undefined;
+  selection.textContent = selection.hidden ? "" : `Selected in all charts: ${selected}. Escape ends the selection.`;
+};
+addEventListener("click", (event) => {
+  const cell = event.target.dataset?.facts === undefined ? undefined : cellOf(event.target);
+  if (cell !== undefined) select(cell);
+});
+
+// Dragging over a drawing shows that part of it, in the proportions of the whole. A double click, or Escape, shows the
+// whole again. On a touch screen dragging scrolls, and two fingers zoom.
+const LEAST_DRAG = 6;
+const boxOf = (text) => text.split(" ").map(Number);
+const whole = (svg) => svg.dataset.whole ?? svg.getAttribute("viewBox");
+const show = (svg, box) => {
+  svg.dataset.whole = whole(svg);
+  svg.setAttribute("viewBox", box);
+};
+const placeIn = (svg, event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+const partBetween = (one, other, [, , width, height]) => {
+  const share = Math.min(1, Math.max(Math.abs(one.x - other.x) / width, Math.abs(one.y - other.y) / height, 0.02));
+  const side = (a, b, length) => Math.max(0, Math.min((a + b - share * length) / 2, length - share * length));
+  return [side(one.x, other.x, width), side(one.y, other.y, height), share * width, share * height];
+};
+for (const svg of all(".facet svg")) {
+  let from;
+  let frame;
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.button === 0 && event.pointerType !== "touch") from = { x: event.clientX, y: event.clientY, place: placeIn(svg, event) };
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (!from || (!frame && Math.hypot(event.clientX - from.x, event.clientY - from.y) < LEAST_DRAG)) return;
+    if (!frame) {
+      // The pointer may leave the drawing, and the click at the end selects no mark.
+      svg.setPointerCapture(event.pointerId);
+      frame = svg.appendChild(element("rect", { class: "zoom" }));
+    }
+    const [x, y, width, height] = partBetween(from.place, placeIn(svg, event), boxOf(whole(svg)));
+    for (const [name, value] of Object.entries({ x, y, width, height })) frame.setAttribute(name, value);
+  });
+  const end = (event) => {
+    if (frame && event.type === "pointerup") show(svg, partBetween(from.place, placeIn(svg, event), boxOf(whole(svg))).join(" "));
+    frame?.remove();
+    [from, frame] = [undefined, undefined];
+  };
+  svg.addEventListener("pointerup", end);
+  svg.addEventListener("pointercancel", end);
+  svg.addEventListener("dblclick", () => show(svg, whole(svg)));
+}
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  select(undefined);
+  for (const svg of all("svg[data-whole]")) show(svg, whole(svg));
+});
+
 // Export of a chart as it is shown: without the hidden facets, in the colours of the page.
 const STYLES = ["fill", "stroke", "stroke-dasharray", "opacity", "font-family"];
-const element = (name, attributes, text = "") => {
-  const made = document.createElementNS(document.querySelector("svg").namespaceURI, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
-};
 // A drawing without the style sheet of the page.
 const plain = (svg, place) => {
   const copy = svg.cloneNode(true);
@@ -84,7 +148,7 @@ const COLUMN = 400;
 const drawing = (figure) => {
   const facets = shown(figure).map((facet) => {
     const svg = facet.querySelector("svg");
-    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const [, , width, height] = boxOf(whole(svg));
     return { svg, title: facet.querySelector("h4")?.textContent ?? "", width: width / 2, height: height / 2 };
   });
   const column = Math.max(COLUMN, ...facets.map((facet) => facet.width + 28));
@@ -147,6 +211,11 @@ const csv = (figure) => {
 for (const figure of all("figure.chart")) {
   const name = figure.id;
   const bar = made("p", { className: "exports" });
+  const large = made("button", { type: "button", textContent: "Enlarge" });
+  large.title = "Use the whole width. Drag over a drawing to see a part of it; a double click shows the whole again.";
+  large.setAttribute("aria-pressed", "false");
+  large.addEventListener("click", () => large.setAttribute("aria-pressed", String(figure.classList.toggle("large"))));
+  bar.append(large);
   const button = (format, click) => {
     const one = made("button", { type: "button", textContent: format, title: `Save this chart as ${format}` });
     one.addEventListener("click", click);

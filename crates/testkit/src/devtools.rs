@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use wirelab_browser::Browser;
-use wirelab_browser::wire::Wire;
+use wirelab_browser::wire::{Wire, WireError};
 
+use crate::tab::{Key, Tab};
 use crate::{Skip, eventually, skip};
 
 /// Runs axe-core on the whole page, by the rules of WCAG 2.2 at level AA, and returns a line for each violation.
@@ -63,36 +64,6 @@ impl Page {
         page
     }
 
-    /// Opens another address in the same page.
-    pub fn go(&mut self, address: &str) {
-        self.call("Page.navigate", &json!({ "url": address }));
-    }
-
-    /// The value of a JavaScript expression, or what its promise gives.
-    pub fn eval(&mut self, expression: &str) -> Value {
-        let wanted = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        self.call("Runtime.evaluate", &wanted)["result"]["value"].take()
-    }
-
-    /// Waits until a JavaScript expression is true.
-    #[track_caller]
-    pub fn until(&mut self, expression: &str) {
-        eventually(expression, || self.eval(expression) == true);
-    }
-
-    /// Presses a key, by its name in UI Events: `Tab` or `Enter`.
-    pub fn press(&mut self, key: &str) {
-        let (text, code) = match key {
-            "Tab" => ("", 9),
-            "Enter" => ("\r", 13),
-            other => panic!("the key {other} is not known here"),
-        };
-        for kind in ["keyDown", "keyUp"] {
-            let event = json!({ "type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code });
-            self.call("Input.dispatchKeyEvent", &event);
-        }
-    }
-
     /// Names of the roles of controls that a screen reader could not name.
     pub fn controls_without_name(&mut self) -> Vec<String> {
         let tree = self.call("Accessibility.getFullAXTree", &json!({}));
@@ -113,6 +84,15 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", &media);
     }
 
+    /// Lays the page out as on paper with this space, in CSS pixels, and returns what it prints: a PDF in base64.
+    pub fn print(&mut self, [width, height]: [u32; 2]) -> String {
+        self.look([width, height], false);
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+        self.eval("dispatchEvent(new Event('beforeprint'))");
+        let mut printed = self.call("Page.printToPDF", &json!({ "printBackground": true }));
+        serde_json::from_value(printed["data"].take()).unwrap()
+    }
+
     /// Violations of accessibility rules that axe-core finds, one line each. `axe` is its script, from [`axe_core`].
     pub fn violations(&mut self, axe: &str) -> Vec<String> {
         self.eval(axe);
@@ -121,11 +101,15 @@ impl Page {
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.ask(method, params).unwrap_or_else(|error| panic!("{method}: {error:?}"))
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, WireError> {
         let mut command = json!({ "method": method, "params": params });
         if self.session.is_string() {
             command["sessionId"] = self.session.clone();
         }
-        self.wire.call(command, Instant::now() + TIMEOUT).unwrap_or_else(|error| panic!("{method}: {error:?}"))
+        self.wire.call(command, Instant::now() + TIMEOUT)
     }
 }
 
@@ -139,6 +123,50 @@ pub fn axe_core() -> Option<String> {
         skip(Skip::MissingProgram { program: "axe-core".to_owned(), remedy: "tests/axe.sh".to_owned() });
     }
     script
+}
+
+impl Tab for Page {
+    fn go(&mut self, address: &str) {
+        self.call("Page.navigate", &json!({ "url": address }));
+    }
+
+    fn eval(&mut self, expression: &str) -> Value {
+        let wanted = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        // While a page is loaded, the document that the expression was sent to may go away.
+        match self.ask("Runtime.evaluate", &wanted) {
+            Err(WireError::Refused(_)) => Value::Null,
+            answer => answer.unwrap_or_else(|error| panic!("{expression}: {error:?}"))["result"]["value"].take(),
+        }
+    }
+
+    fn press(&mut self, key: Key) {
+        let (name, text, code) = match key {
+            Key::Tab => ("Tab", "", 9),
+            Key::Enter => ("Enter", "\r", 13),
+            Key::Escape => ("Escape", "", 27),
+            Key::ArrowDown => ("ArrowDown", "", 40),
+            Key::Backspace => ("Backspace", "", 8),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({ "type": kind, "key": name, "code": name, "text": text, "windowsVirtualKeyCode": code });
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        for letter in text.chars() {
+            for kind in ["keyDown", "keyUp"] {
+                self.call("Input.dispatchKeyEvent", &json!({ "type": kind, "key": letter, "text": letter }));
+            }
+        }
+    }
+
+    fn drag(&mut self, from: [i32; 2], to: [i32; 2]) {
+        for (kind, [x, y]) in [("mousePressed", from), ("mouseMoved", to), ("mouseReleased", to)] {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", &event);
+        }
+    }
 }
 
 impl Drop for Page {

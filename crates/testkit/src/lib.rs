@@ -1,6 +1,7 @@
 //! Shared code of test programs: the `wirelab` command, servers, browsers, labs, a cluster, skips with typed reasons,
 //! and the harness of tests that run one at a time. Only tests depend on this crate.
 
+pub mod bidi;
 pub mod browsers;
 pub mod cluster;
 mod command;
@@ -22,6 +23,7 @@ pub mod short_of_memory;
 mod skips;
 pub mod ssh;
 pub mod stolen;
+pub mod tab;
 pub mod traces;
 pub mod tree;
 

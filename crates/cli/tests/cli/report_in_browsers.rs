@@ -7,7 +7,11 @@ use wirelab_browser::Browser;
 use wirelab_testkit::browsers::is_here;
 use wirelab_testkit::devtools::{Page, axe_core};
 use wirelab_testkit::readable::assert_readable;
+use wirelab_testkit::tab::{Key, Tab, in_each_browser};
 use wirelab_testkit::{only_run, run};
+
+/// Width and height of A4 without margins of a centimetre, in CSS pixels.
+const PAPER: [u32; 2] = [718, 1047];
 
 #[test]
 fn the_reports_of_a_run_and_of_a_table_are_readable_without_a_network() {
@@ -18,6 +22,72 @@ fn the_reports_of_a_run_and_of_a_table_are_readable_without_a_network() {
     let table = folder.path().join("table.html");
     fs::write(&table, said.out).unwrap();
     assert_readable(&table);
+}
+
+#[test]
+fn a_mark_selects_its_cell_in_all_charts_and_each_drawing_can_be_enlarged() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
+    let address = format!("file://{}", only_run(folder.path()).join("report.html").display());
+    for (browser, mut page) in in_each_browser(&address) {
+        page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+        page.eval("document.querySelectorAll('details').forEach((part) => { part.open = true; })");
+        page.eval("document.querySelector('#boxes .tip').dispatchEvent(new MouseEvent('click', { bubbles: true }))");
+        let charts = "new Set([...document.querySelectorAll('.tip.selected')].map((tip) => tip.closest('figure').id))";
+        for chart in ["boxes", "blocks", "within-window", "percentiles"] {
+            page.until(&format!("{charts}.has('{chart}')"));
+        }
+        page.until("document.querySelector('.selection').textContent.includes('Selected in all charts: ')");
+        page.press(Key::Escape);
+        page.until(&format!("{charts}.size === 0 && document.querySelector('.selection').hidden"));
+
+        page.eval(
+            "document.querySelector('#boxes .facet svg').scrollIntoView({ block: 'center', behavior: 'instant' })",
+        );
+        let place = "(() => {
+            const { x, y, width, height } = document.querySelector('#boxes .facet svg').getBoundingClientRect();
+            return [x + width / 4, y + height / 4, x + width * 3 / 4, y + height * 3 / 4].map(Math.round);
+        })()";
+        let place: Vec<i32> = serde_json::from_value(page.eval(place)).unwrap();
+        page.drag([place[0], place[1]], [place[2], place[3]]);
+        let share = "(() => {
+            const { whole } = document.querySelector('#boxes .facet svg').dataset;
+            const [now, before] = [document.querySelector('#boxes .facet svg').getAttribute('viewBox'), whole ?? ''];
+            return now.split(' ')[2] / before.split(' ')[2];
+        })()";
+        page.until(&format!("Math.abs({share} - 0.5) < 0.05"));
+        page.press(Key::Escape);
+        page.until(&format!("{share} === 1"));
+        page.eval("document.querySelector('#boxes .exports button').click()");
+        let width = "document.querySelector('#boxes .facet').getBoundingClientRect().width";
+        assert!(page.eval(width).as_f64().unwrap() > 600.0, "{browser:?}: the drawing has the whole width");
+    }
+}
+
+#[test]
+fn a_printed_report_has_every_chart_as_a_whole_on_a_page() {
+    if !is_here(Browser::Chromium) {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
+    let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
+    page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+    let printed = page.print(PAPER);
+    assert!(printed.starts_with("JVBERi"), "it is no PDF: {}", &printed[..40]);
+    let [width, height] = PAPER;
+    let broken = format!(
+        "[...document.querySelectorAll('figure.chart .facets.all .facet')].filter((facet) => {{
+            const box = facet.getBoundingClientRect();
+            return box.width < 50 || box.height < 20 || box.right > {width} || box.height > {height};
+        }}).map((facet) => facet.closest('figure').id)"
+    );
+    assert_eq!(page.eval(&broken), serde_json::json!([]));
+    let shown = "document.querySelectorAll('figure.chart .facets.all .facet').length";
+    assert!(page.eval(shown).as_u64().unwrap() > 20);
+    let avoided = "[...document.querySelectorAll('figure.chart .facet')].every((facet) =>
+        getComputedStyle(facet).breakInside === 'avoid')";
+    assert_eq!(page.eval(avoided), true, "no drawing is cut at the end of a page");
 }
 
 #[test]
