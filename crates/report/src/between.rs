@@ -1,5 +1,6 @@
 //! Two runs side by side: changes of cells, A/A pairs, and differences of settings and machines.
 
+mod page;
 mod terminal;
 
 use serde::Serialize;
@@ -14,6 +15,7 @@ use wirelab_stats::between::{Between, Change, RequiredChange};
 use crate::numbers::{NBSP, change_with};
 use crate::words::{phrase, upper_first};
 
+pub use page::between_html;
 pub use terminal::between_terminal;
 
 /// The version of the form of the JSON. It grows if a key is removed or changes its meaning.

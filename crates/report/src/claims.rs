@@ -8,6 +8,29 @@ use crate::Input;
 use crate::numbers::{quantity, significant};
 use crate::words::{self, phrase};
 
+/// A claim of a run with its verdict, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedClaim {
+    pub id: String,
+    pub text: String,
+    /// Such as `holds`.
+    pub verdict: &'static str,
+    /// The number of effects by verdict.
+    pub effects: String,
+}
+
+/// The claims of a run, in the order of the study.
+#[must_use]
+pub fn judged_claims(input: &Input) -> Vec<JudgedClaim> {
+    let judged = |claim: &ClaimResult| JudgedClaim {
+        id: claim.id.clone(),
+        text: claim.text.clone(),
+        verdict: words::claim(claim.verdict),
+        effects: tally(claim),
+    };
+    input.analysis.claims.iter().map(judged).collect()
+}
+
 pub(crate) struct EffectWords {
     /// The common levels; empty if there are none.
     pub at: String,

@@ -15,6 +15,10 @@ use crate::numbers::{NBSP, Scale, change, p_value};
 use crate::terminal::{trimmed, wrapped};
 use crate::words::{phrase, upper_first};
 
+/// What change points are, and what they cannot tell.
+pub(crate) const NOTE: &str = "Change points are those of Pettitt's test at the level of 5 %. The runs were not interleaved: a \
+                               change of the machine looks like a change of the server.";
+
 /// The version of the form of the JSON. It grows if a key is removed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
@@ -54,12 +58,12 @@ pub struct Series {
 
 impl Series {
     /// The change point at a run.
-    fn change_at(&self, run: usize) -> Option<&ChangePoint> {
+    pub(crate) fn change_at(&self, run: usize) -> Option<&ChangePoint> {
         self.changes.iter().find(|point| point.at == run)
     }
 
     /// The differences from the run before: facts of the machine, and settings.
-    fn differs<'a>(&'a self, run: usize, facts: &'a HistoryRun) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn differs<'a>(&'a self, run: usize, facts: &'a HistoryRun) -> impl Iterator<Item = &'a str> {
         facts.changed.iter().chain(&self.changed[run]).map(String::as_str)
     }
 }
@@ -79,9 +83,7 @@ pub fn history_terminal(history: &History, width: usize) -> String {
     let note = if most < FEWEST {
         format!("A change point needs at least {FEWEST} runs with a value.")
     } else {
-        "Change points are those of Pettitt's test at the level of 5 %. The runs were not interleaved: a change of the \
-         machine looks like a change of the server."
-            .to_owned()
+        NOTE.to_owned()
     };
     let _ = writeln!(out, "\n{}", wrapped(&note, width));
     out.replace(NBSP, " ")

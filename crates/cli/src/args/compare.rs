@@ -13,7 +13,7 @@ use super::FailOn;
   wirelab compare wirelab-runs/shop-monday wirelab-runs/shop-tuesday
   wirelab compare OLD NEW --metric p99 --metric cpu_server_per_request
   wirelab compare OLD NEW --fail-on 'p99 5 % worse' --fail-on inconclusive
-  wirelab compare OLD NEW --json
+  wirelab compare OLD NEW --format html > change.html
 
 The runs were not interleaved, so a change of the machine looks like a change of the server. `wirelab ab` has no such \
 doubt (docs/gate.md).")]
@@ -34,9 +34,22 @@ pub struct CompareArgs {
     /// extends it to conditions without a verdict
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<FailOn>,
-    /// Print the result as JSON on standard output
-    #[arg(long)]
+    /// The format of the comparison
+    #[arg(long, value_enum, default_value_t = CompareFormat::Terminal)]
+    pub format: CompareFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// Tables for the terminal
+    Terminal,
+    /// JSON, one object
+    Json,
+    /// One self-contained HTML file, with a chart of each metric
+    Html,
 }
 
 /// Arguments of `history`.
@@ -76,4 +89,6 @@ pub enum HistoryFormat {
     Csv,
     /// JSON, one object with every cell and run
     Json,
+    /// One self-contained HTML file, with a chart of each cell
+    Html,
 }

@@ -26,7 +26,7 @@ use clap::{Arg, Args, Parser, Subcommand};
 pub use ab::AbArgs;
 pub use analyze::AnalyzeArgs;
 pub use archive::ArchiveArgs;
-pub use compare::{CompareArgs, HistoryArgs, HistoryFormat};
+pub use compare::{CompareArgs, CompareFormat, HistoryArgs, HistoryFormat};
 pub use doctor::DoctorArgs;
 pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};

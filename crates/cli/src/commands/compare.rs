@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use wirelab_model::metric::Metric;
 use wirelab_model::requirement::{Limit, Statement};
-use wirelab_report::{Sides, between_json, between_terminal, failed_changes};
+use wirelab_report::{Sides, between_html, between_json, between_terminal, failed_changes};
 use wirelab_run::Run;
 use wirelab_stats::between::{OfRun, Wanted, between, pairs};
 
-use crate::args::{CompareArgs, FailOn};
+use crate::args::{CompareArgs, CompareFormat, FailOn};
 use crate::commands::report::has_ended;
 use crate::commands::studies;
 use crate::failure::{Failure, Result};
@@ -19,9 +19,10 @@ use crate::place::run_folder;
 pub fn compare(args: &CompareArgs) -> Result {
     let folders = [folder(&args.first)?, folder(&args.second)?];
     let failed = with_sides(&folders, args, |sides| {
-        match args.json {
-            true => print_document(&between_json(sides))?,
-            false => print(&between_terminal(sides, width()))?,
+        match if args.json { CompareFormat::Json } else { args.format } {
+            CompareFormat::Terminal => print(&between_terminal(sides, width()))?,
+            CompareFormat::Json => print_document(&between_json(sides))?,
+            CompareFormat::Html => print_document(&between_html(sides))?,
         }
         Ok(failed_changes(sides, args.fail_on.contains(&FailOn::Inconclusive)))
     })?;
@@ -31,11 +32,13 @@ pub fn compare(args: &CompareArgs) -> Result {
     Err(Failure::unmet(format!("the second run does not meet what is required of it.\n{}", failed.join("\n"))))
 }
 
-/// The comparison of two run folders as text, with the metrics that both studies compare.
-pub fn text(folders: [PathBuf; 2], width: usize) -> Result<String> {
+/// The comparison of two run folders as a page, with the metrics that both studies compare.
+pub fn page(folders: [PathBuf; 2]) -> Result<String> {
     let [first, second] = folders.clone();
-    let args = CompareArgs { first, second, metrics: Vec::new(), margin: None, fail_on: Vec::new(), json: false };
-    with_sides(&folders, &args, |sides| Ok(between_terminal(sides, width)))
+    let format = CompareFormat::Html;
+    let args =
+        CompareArgs { first, second, metrics: Vec::new(), margin: None, fail_on: Vec::new(), format, json: false };
+    with_sides(&folders, &args, |sides| Ok(between_html(sides)))
 }
 
 /// Compares the runs of two folders.

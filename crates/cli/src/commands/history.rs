@@ -10,7 +10,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::nearest::did_you_mean;
 use wirelab_model::plan::Cell;
 use wirelab_model::selector::Selector;
-use wirelab_report::{History, HistoryRun, Series, history_csv, history_json, history_terminal};
+use wirelab_report::{History, HistoryRun, Series, history_csv, history_html, history_json, history_terminal};
 use wirelab_run::Run;
 use wirelab_stats::history::{changes, level};
 
@@ -30,20 +30,21 @@ pub fn history(args: &HistoryArgs) -> Result {
         HistoryFormat::Terminal => print(&history_terminal(history, width())),
         HistoryFormat::Csv => print_document(&history_csv(history)),
         HistoryFormat::Json => print_document(&history_json(history)),
+        HistoryFormat::Html => print_document(&history_html(history)),
     })?
 }
 
-/// The history of a metric over the runs of a study as text, for all cells.
-pub fn text(folder: &Path, study: &str, metric: Option<&str>, width: usize) -> Result<String> {
+/// The history of a metric over the runs of a study as a page, for all cells.
+pub fn page(folder: &Path, study: &str, metric: Option<&str>) -> Result<String> {
     let args = HistoryArgs {
         folder: folder.to_owned(),
         metric: metric.map(str::to_owned),
         cells: Vec::new(),
         study: Some(study.to_owned()),
-        format: HistoryFormat::Terminal,
+        format: HistoryFormat::Html,
         json: false,
     };
-    with_history(&args, |history| history_terminal(history, width))
+    with_history(&args, history_html)
 }
 
 fn with_history<T>(args: &HistoryArgs, then: impl FnOnce(&History) -> T) -> Result<T> {

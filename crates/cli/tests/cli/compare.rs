@@ -78,6 +78,10 @@ fn two_runs_are_compared_by_cell_with_their_settings_and_the_caveat() {
     assert_eq!(same["pairs"][0]["settings"], serde_json::json!([]));
     let set = same["conditions"].as_array().unwrap().iter().find(|one| one["field"] == "set").unwrap();
     assert!(set["values"][0].as_str().unwrap().contains("seed=1"), "{set}");
+    let page = compare(&small, &large, &["--format", "html"]).with_status(0).out;
+    assert_eq!(page.matches("<div class=\"facet\">").count(), 2, "a drawing for each metric: {page}");
+    assert_eq!(page.matches("\nverdict: slower</title>").count(), 4, "{page}");
+    assert!(page.contains("not interleaved"), "{page}");
     let one = json(&compare(&small, &other, &["--json", "--metric", "p99"]).with_status(0));
     assert!(one["changes"].as_array().unwrap().iter().all(|change| change["metric"] == "response_p99"), "{one}");
 }
@@ -135,6 +139,9 @@ fn a_history_has_a_change_point_where_the_values_change() {
     let csv = history(&["--format", "csv", "--metric", "p90"]).with_status(0).out;
     assert_eq!(csv.lines().count(), 1 + 2 * 9, "{csv}");
     assert!(csv.lines().nth(1).unwrap().starts_with("shop,protocol=h1,response_p90,shop-"), "{csv}");
+    let page = history(&["--format", "html"]).with_status(0).out;
+    assert_eq!(page.matches("<div class=\"facet\">").count(), 2, "{page}");
+    assert_eq!(page.matches("\nchange point, P: ").count(), 2, "{page}");
     history(&["--cell", "protocol=h3"]).with_status(2).complains(&["protocol=h1; protocol=h2"]);
     history(&["--cell", "h2"]).with_status(2).complains(&["FACTOR=LEVEL"]);
     history(&["--study", "shp"]).with_status(2).complains(&["did you mean `shop`"]);
