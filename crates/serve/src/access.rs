@@ -1,15 +1,19 @@
-//! Who may read the pages: browsers of this machine that have the token.
+//! Who may read the pages, and change something: browsers of this machine that have the token.
 //!
 //! Any program and any web page on this machine can send requests to a port of 127.0.0.1. The token keeps them out. The
-//! check of `Host` keeps out web pages whose name was made to point to 127.0.0.1 (DNS rebinding).
+//! check of `Host` keeps out web pages whose name was made to point to 127.0.0.1 (DNS rebinding). The check of `Origin`
+//! keeps out changes by web pages of other ports and names: browsers send the cookie with their requests, too, because
+//! all ports of a host are one site (RFC 6265, section 8.5).
 
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, COOKIE, HOST, LOCATION, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{
+    CACHE_CONTROL, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -56,6 +60,14 @@ impl Access {
         host.is_some_and(|host| ["127.0.0.1", "localhost"].iter().any(|name| host == format!("{name}:{}", self.port)))
     }
 
+    /// Whether the request only reads, or comes from a page of this server.
+    fn is_safe_or_own(&self, request: &Request) -> bool {
+        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let own = header(HOST).map(|host| format!("http://{host}"));
+        matches!(*request.method(), Method::GET | Method::HEAD)
+            || header(ORIGIN).is_some_and(|origin| own.as_deref() == Some(origin))
+    }
+
     fn has_cookie(&self, request: &Request) -> bool {
         let cookies = request.headers().get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
         let name = self.cookie();
@@ -83,6 +95,8 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     let mut response = if !access.is_own_host(&request) {
         let why = format!("This server answers at http://127.0.0.1:{} only.", access.port);
         pages::refusal(StatusCode::MISDIRECTED_REQUEST, &why)
+    } else if !access.is_safe_or_own(&request) {
+        pages::refusal(StatusCode::FORBIDDEN, "Only the pages of this server may change something.")
     } else if access.has_token(&request) {
         // The address bar and the history keep no token. `Lax`, because the address may be opened from another site,
         // such as a terminal in a browser, and a strict cookie would be missing from the redirected request.
@@ -96,7 +110,8 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     };
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // With `no-referrer`, the origin of a form would be `null`.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
