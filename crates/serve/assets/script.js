@@ -9,7 +9,8 @@ const field = (name) => progress.querySelector(`[data-field="${name}"]`);
 
 new EventSource(progress.dataset.events).addEventListener("progress", (event) => {
   const now = JSON.parse(event.data);
-  const isNews = String(now.blocks) !== progress.dataset.blocks || now.state !== field("state").textContent;
+  const isOtherState = now.state !== field("state").textContent;
+  const isNews = isOtherState || String(now.blocks) !== progress.dataset.blocks;
   progress.dataset.blocks = now.blocks;
   for (const name of ["state", "blocks", "trials", "failed"]) field(name).textContent = now[name];
   failures.replaceChildren(...now.failures.map((text) => {
@@ -17,6 +18,11 @@ new EventSource(progress.dataset.events).addEventListener("progress", (event) =>
     item.textContent = text;
     return item;
   }));
+  // Only a page that may change something has forms, and which ones depends on the state.
+  if (isOtherState && document.querySelector("form")) {
+    location.reload();
+    return;
+  }
   if (isNews) {
     report.contentWindow.location.reload();
     updated.textContent = `The report is that of ${now.trials} trials.`;

@@ -16,6 +16,18 @@ pub trait Library: Send + Sync + 'static {
     /// If no run has this name, or it cannot be read.
     fn progress(&self, run: &str) -> Result<Progress, LibraryError>;
 
+    /// The tags of a run.
+    ///
+    /// # Errors
+    /// As [`Self::progress`].
+    fn tags(&self, run: &str) -> Result<Vec<String>, LibraryError>;
+
+    /// The claims of each study and lab with claims, by the newest run that has reached its end.
+    ///
+    /// # Errors
+    /// If the folder or such a run cannot be read.
+    fn claims(&self) -> Result<Vec<StudyClaims>, LibraryError>;
+
     /// The report of a run so far.
     ///
     /// # Errors
@@ -28,7 +40,7 @@ pub trait Library: Send + Sync + 'static {
     /// As [`Self::progress`]; also if the runs have no cell in common.
     fn compare(&self, runs: [&str; 2]) -> Result<String, LibraryError>;
 
-    /// The history of a metric over the runs of a study, as text; without `metric` the first that the study compares.
+    /// The history of a metric over the runs of a study, as a page; without `metric` the first that the study compares.
     ///
     /// # Errors
     /// If no run is of this study, or no run has measured the metric.
@@ -53,6 +65,26 @@ pub struct Entry {
     pub tags: Vec<String>,
     /// How far it is.
     pub progress: Progress,
+}
+
+/// The verdicts on a study in a lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyClaims {
+    pub study: String,
+    pub lab: String,
+    /// The name of the run whose data the verdicts are about.
+    pub run: String,
+    pub claims: Vec<Claim>,
+}
+
+/// A claim with its verdict, all in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub id: String,
+    pub text: String,
+    pub verdict: String,
+    /// The number of effects by verdict.
+    pub effects: String,
 }
 
 /// How far a run is.
@@ -110,7 +142,7 @@ pub enum Format {
     Markdown,
 }
 
-/// The reason why a page cannot be shown.
+/// The reason why a page cannot be shown, or a change is not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryError {
     /// No run has this name.

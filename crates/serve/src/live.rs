@@ -9,7 +9,7 @@ use tokio::sync::mpsc::channel;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::library::{Library, LibraryError, Progress, State};
+use crate::library::{Library, LibraryError, Progress};
 use crate::reports::blocking;
 
 /// The interval between two readings of a run's progress.
@@ -56,11 +56,9 @@ async fn read<L: Library>(library: &Arc<L>, run: &str) -> Result<Progress, Libra
 
 /// The progress for the page's script: the state also as the words of the page.
 fn json(progress: &Progress) -> String {
-    let is_running = progress.state == State::Running;
     let Progress { state, blocks, trials, failed, failures, revision: _ } = progress;
     serde_json::json!({
         "state": state.to_string(),
-        "is_running": is_running,
         "blocks": blocks,
         "trials": trials,
         "failed": failed,

@@ -5,7 +5,8 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::library::{Entry, LibraryError, Progress, State};
+use crate::library::{Entry, LibraryError, Progress, State, StudyClaims};
+use crate::workshop::{Draft, Sources, Started};
 
 /// Everything comes from this server, and no page is embedded elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; \
@@ -28,9 +29,37 @@ pub(crate) struct Wanted {
     pub(crate) page: usize,
 }
 
+/// What the pages may change.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Writing {
+    pub(crate) allowed: bool,
+    /// The newest run that this server started.
+    pub(crate) started: Option<Started>,
+}
+
+impl Writing {
+    /// The run of this server in progress; its name is empty until it has one.
+    fn in_progress(&self) -> Option<(&str, &str)> {
+        let started = self.started.as_ref().filter(|started| started.end.is_none())?;
+        Some((&started.what, started.run.as_deref().unwrap_or_default()))
+    }
+
+    /// Whether the run of this name is the one in progress.
+    fn runs(&self, name: &str) -> bool {
+        self.in_progress().is_some_and(|(_, run)| run == name)
+    }
+
+    /// The last words of the run of this name, if this server started it as its newest.
+    fn last_words(&self, name: &str) -> Option<&str> {
+        let started = self.started.as_ref().filter(|started| started.run.as_deref() == Some(name))?;
+        started.end.as_deref().filter(|words| !words.is_empty())
+    }
+}
+
 #[derive(Template)]
 #[template(path = "list.html")]
 struct List<'a> {
+    writing: &'a Writing,
     entries: &'a [&'a Entry],
     wanted: &'a Wanted,
     /// The number of runs that match, and of all.
@@ -43,24 +72,65 @@ struct List<'a> {
 #[derive(Template)]
 #[template(path = "run.html")]
 struct Run<'a> {
+    writing: &'a Writing,
     name: &'a str,
     progress: &'a Progress,
+    tags: &'a [String],
+}
+
+#[derive(Template)]
+#[template(path = "claims.html")]
+struct Claims<'a> {
+    writing: &'a Writing,
+    studies: &'a [StudyClaims],
+}
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct Compare<'a> {
+    writing: &'a Writing,
+    first: &'a str,
+    others: &'a [String],
+}
+
+#[derive(Template)]
+#[template(path = "history.html")]
+struct History<'a> {
+    writing: &'a Writing,
+    study: &'a str,
+    metric: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "new.html")]
+struct New<'a> {
+    writing: &'a Writing,
+    sources: &'a Sources,
+}
+
+#[derive(Template)]
+#[template(path = "edit.html")]
+struct Edit<'a> {
+    writing: &'a Writing,
+    draft: &'a Draft,
 }
 
 #[derive(Template)]
 #[template(path = "text.html")]
 struct Text<'a> {
+    writing: &'a Writing,
     title: &'a str,
     text: &'a str,
 }
 
 /// The list of runs.
-pub(crate) fn list(entries: &[Entry], wanted: &Wanted) -> Response {
+pub(crate) fn list(entries: &[Entry], wanted: &Wanted, writing: &Writing) -> Response {
     let matching: Vec<&Entry> = entries.iter().filter(|entry| matches(entry, &wanted.q)).collect();
     let pages = matching.len().div_ceil(PER_PAGE).max(1);
     let page = wanted.page.clamp(1, pages);
     let shown = matching.chunks(PER_PAGE).nth(page - 1).unwrap_or_default();
-    page_of(StatusCode::OK, &List { entries: shown, wanted, matching: matching.len(), all: entries.len(), page, pages })
+    let (matching, all) = (matching.len(), entries.len());
+    page_of(StatusCode::OK, &List { writing, entries: shown, wanted, matching, all, page, pages })
 }
 
 /// Whether an entry contains every word, in any case of letters, and has the tag of every `tag:NAME`.
@@ -75,18 +145,49 @@ fn matches(entry: &Entry, words: &str) -> bool {
 }
 
 /// The page of a run, with its progress and its report in a frame.
-pub(crate) fn run(name: &str, progress: &Progress) -> Response {
-    page_of(StatusCode::OK, &Run { name, progress })
+pub(crate) fn run(name: &str, progress: &Progress, tags: &[String], writing: &Writing) -> Response {
+    page_of(StatusCode::OK, &Run { writing, name, progress, tags })
 }
 
-/// A page with text in lines.
-pub(crate) fn text(title: &str, text: &str) -> Response {
-    page_of(StatusCode::OK, &Text { title, text })
+/// The address of the page of a run.
+pub(crate) fn address_of(run: &str) -> String {
+    // The filter of the templates, which encodes slashes, too.
+    let name = askama::filters::urlencode_strict(run).map(|name| name.to_string());
+    format!("/runs/{}", name.unwrap_or_default())
 }
 
-/// A page that says why there is no other one.
+/// The claims of all studies.
+pub(crate) fn claims(studies: &[StudyClaims], may_write: bool) -> Response {
+    page_of(StatusCode::OK, &Claims { writing: &allowed(may_write), studies })
+}
+
+/// The page with the history of a metric in a frame.
+pub(crate) fn history(study: &str, metric: &str, may_write: bool) -> Response {
+    page_of(StatusCode::OK, &History { writing: &allowed(may_write), study, metric })
+}
+
+/// The page to choose a study to begin with.
+pub(crate) fn choose(sources: &Sources) -> Response {
+    page_of(StatusCode::OK, &New { writing: &allowed(true), sources })
+}
+
+/// The editor of a study.
+pub(crate) fn edit(draft: &Draft) -> Response {
+    page_of(StatusCode::OK, &Edit { writing: &allowed(true), draft })
+}
+
+fn allowed(allowed: bool) -> Writing {
+    Writing { allowed, started: None }
+}
+
+/// The page that compares a run with others, each in a frame.
+pub(crate) fn compare(first: &str, others: &[String], may_write: bool) -> Response {
+    page_of(StatusCode::OK, &Compare { writing: &allowed(may_write), first, others })
+}
+
+/// A page that says why another one is not shown, or a change is not made.
 pub(crate) fn refusal(status: StatusCode, why: &str) -> Response {
-    page_of(status, &Text { title: "Not shown", text: why })
+    page_of(status, &Text { writing: &allowed(false), title: "Refused", text: why })
 }
 
 /// A report as a page.
@@ -101,12 +202,17 @@ pub(crate) fn document(kind: &'static str, text: &str) -> Response {
 
 impl IntoResponse for LibraryError {
     fn into_response(self) -> Response {
-        let status = match &self {
+        refusal(self.status(), &self.to_string())
+    }
+}
+
+impl LibraryError {
+    pub(crate) const fn status(&self) -> StatusCode {
+        match self {
             Self::NoRun(_) => StatusCode::NOT_FOUND,
             Self::Refused(_) => StatusCode::BAD_REQUEST,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        refusal(status, &self.to_string())
+        }
     }
 }
 
@@ -172,8 +278,17 @@ mod tests {
         let entries: Vec<_> = (0..250).map(|number| entry(&format!("run-{number:03}"), State::Ended)).collect();
         let shown: Vec<&Entry> = entries[100..200].iter().collect();
         let wanted = Wanted { q: "run\"><script>".to_owned(), page: 2 };
-        let html =
-            List { entries: &shown, wanted: &wanted, matching: 250, all: 250, page: 2, pages: 3 }.render().unwrap();
+        let html = List {
+            writing: &Writing::default(),
+            entries: &shown,
+            wanted: &wanted,
+            matching: 250,
+            all: 250,
+            page: 2,
+            pages: 3,
+        }
+        .render()
+        .unwrap();
         assert!(html.contains("run-100") && html.contains("run-199") && !html.contains("run-200"), "{html}");
         assert!(!html.contains("<script>") && !html.contains("A shop <b>"), "{html}");
     }

@@ -16,8 +16,10 @@ use axum::routing::get;
 use crate::access::{Access, check};
 use crate::library::{Format, Library, LibraryError};
 use crate::live;
-use crate::pages::{self, Wanted};
+use crate::pages::{self, Wanted, Writing};
 use crate::reports::{Reports, blocking};
+use crate::workshop::Workshop;
+use crate::writing;
 
 /// The interval in which a raised stop flag is seen.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
@@ -34,11 +36,22 @@ pub struct Server {
 
 struct Shared<L> {
     library: Arc<L>,
+    /// Absent: the pages only read.
+    workshop: Option<Arc<dyn Workshop>>,
     reports: Reports<L>,
 }
 
 type Site<L> = State<Arc<Shared<L>>>;
 type Answer = Result<Response, LibraryError>;
+
+impl<L: Library> Shared<L> {
+    /// What the pages may change.
+    async fn writing(&self) -> Result<Writing, LibraryError> {
+        let Some(workshop) = self.workshop.clone() else { return Ok(Writing::default()) };
+        let started = blocking(move || Ok(workshop.started())).await?;
+        Ok(Writing { allowed: true, started })
+    }
+}
 
 impl Server {
     /// Listens on a port of 127.0.0.1; on a free one if `port` is 0.
@@ -58,16 +71,21 @@ impl Server {
         self.access.address()
     }
 
-    /// Serves until `stop` is raised.
+    /// Serves until `stop` is raised. Without a workshop, the pages only read.
     ///
     /// # Errors
     /// If the system refuses threads or the listening socket.
-    pub fn run(self, library: impl Library, stop: &AtomicBool) -> io::Result<()> {
+    pub fn run<L: Library>(
+        self,
+        library: Arc<L>,
+        workshop: Option<Arc<dyn Workshop>>,
+        stop: &AtomicBool,
+    ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
-                served = axum::serve(listener, router(library, self.access)) => served,
+                served = axum::serve(listener, router(library, workshop, self.access)) => served,
                 () = raised(stop) => Ok(()),
             }
         });
@@ -82,37 +100,41 @@ async fn raised(stop: &AtomicBool) {
     }
 }
 
-fn router<L: Library>(library: impl Into<Arc<L>>, access: Access) -> Router {
-    let library = library.into();
-    let shared = Arc::new(Shared { reports: Reports::new(Arc::clone(&library)), library });
+fn router<L: Library>(library: Arc<L>, workshop: Option<Arc<dyn Workshop>>, access: Access) -> Router {
+    let writing = workshop.clone().map(writing::routes).unwrap_or_default();
+    let shared = Arc::new(Shared { reports: Reports::new(Arc::clone(&library)), library, workshop });
     Router::new()
         .route("/", get(list::<L>))
         .route("/runs/{run}", get(run::<L>))
         .route("/runs/{run}/events", get(events::<L>))
         .route("/runs/{run}/{document}", get(document::<L>))
         .route("/compare", get(compare::<L>))
+        .route("/compare/report", get(compare_report::<L>))
         .route("/history", get(history::<L>))
+        .route("/history/report", get(history_report::<L>))
+        .route("/claims", get(claims::<L>))
         .route("/style.css", get(|| asset("text/css", include_str!("../assets/style.css"))))
         .route("/script.js", get(|| asset("text/javascript", include_str!("../assets/script.js"))))
         .fallback(|| async { LibraryError::NoRun("page".to_owned()) })
         .with_state(shared)
+        .merge(writing)
         .layer(from_fn_with_state(Arc::new(access), check))
 }
 
-async fn asset(kind: &'static str, text: &'static str) -> Response {
+pub(crate) async fn asset(kind: &'static str, text: &'static str) -> Response {
     ([(CONTENT_TYPE, kind)], text).into_response()
 }
 
 async fn list<L: Library>(State(site): Site<L>, Query(wanted): Query<Wanted>) -> Answer {
     let library = Arc::clone(&site.library);
     let entries = blocking(move || library.runs()).await?;
-    Ok(pages::list(&entries, &wanted))
+    Ok(pages::list(&entries, &wanted, &site.writing().await?))
 }
 
 async fn run<L: Library>(State(site): Site<L>, Path(name): Path<String>) -> Answer {
     let (library, wanted) = (Arc::clone(&site.library), name.clone());
-    let progress = blocking(move || library.progress(&wanted)).await?;
-    Ok(pages::run(&name, &progress))
+    let (progress, tags) = blocking(move || Ok((library.progress(&wanted)?, library.tags(&wanted)?))).await?;
+    Ok(pages::run(&name, &progress, &tags, &site.writing().await?))
 }
 
 async fn events<L: Library>(State(site): Site<L>, Path(name): Path<String>) -> Answer {
@@ -131,39 +153,55 @@ async fn document<L: Library>(State(site): Site<L>, Path((run, document)): Path<
     Ok(if format == Format::Html { pages::report(&text) } else { pages::document(kind, &text) })
 }
 
+/// The largest number of runs that are compared with one.
+const MOST_COMPARED: usize = 10;
+
+/// Compares the run `first` with each run `second`.
+async fn compare<L: Library>(State(site): Site<L>, Query(chosen): Query<Vec<(String, String)>>) -> Answer {
+    let named =
+        |wanted: &'static str| chosen.iter().filter(move |(name, _)| name == wanted).map(|(_, run)| run.clone());
+    let (firsts, others): (Vec<_>, Vec<_>) = (named("first").collect(), named("second").collect());
+    let ([first], 1..=MOST_COMPARED) = (&firsts[..], others.len()) else {
+        let what = format!("Choose one first run in the list, and 1 to {MOST_COMPARED} runs to compare it with.");
+        return Err(LibraryError::Refused(what));
+    };
+    Ok(pages::compare(first, &others, site.workshop.is_some()))
+}
+
 #[derive(serde::Deserialize)]
 struct Two {
-    #[serde(default)]
     first: String,
-    #[serde(default)]
     second: String,
 }
 
-async fn compare<L: Library>(State(site): Site<L>, Query(two): Query<Two>) -> Answer {
-    let Two { first, second } = two;
-    if first.is_empty() || second.is_empty() {
-        return Err(LibraryError::Refused("Choose a first and a second run in the list.".to_owned()));
-    }
-    let title = format!("{first} and {second}");
+async fn compare_report<L: Library>(State(site): Site<L>, Query(Two { first, second }): Query<Two>) -> Answer {
     let library = Arc::clone(&site.library);
-    let text = blocking(move || library.compare([&first, &second])).await?;
-    Ok(pages::text(&title, &text))
+    Ok(pages::report(&blocking(move || library.compare([&first, &second])).await?))
+}
+
+async fn claims<L: Library>(State(site): Site<L>) -> Answer {
+    let library = Arc::clone(&site.library);
+    let studies = blocking(move || library.claims()).await?;
+    Ok(pages::claims(&studies, site.workshop.is_some()))
 }
 
 #[derive(serde::Deserialize)]
 struct Series {
     #[serde(default)]
     study: String,
-    metric: Option<String>,
+    /// Empty for the first metric of the study.
+    #[serde(default)]
+    metric: String,
 }
 
-async fn history<L: Library>(State(site): Site<L>, Query(series): Query<Series>) -> Answer {
-    let Series { study, metric } = series;
-    let title = format!("History of {study}");
-    let metric = metric.filter(|metric| !metric.is_empty());
+async fn history<L: Library>(State(site): Site<L>, Query(Series { study, metric }): Query<Series>) -> Response {
+    pages::history(&study, metric.trim(), site.workshop.is_some())
+}
+
+async fn history_report<L: Library>(State(site): Site<L>, Query(Series { study, metric }): Query<Series>) -> Answer {
     let library = Arc::clone(&site.library);
-    let text = blocking(move || library.history(&study, metric.as_deref())).await?;
-    Ok(pages::text(&title, &text))
+    let metric = Some(metric).filter(|metric| !metric.is_empty());
+    Ok(pages::report(&blocking(move || library.history(&study, metric.as_deref())).await?))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Work};
 use wirelab_model::request::WrittenRequest;
 use wirelab_model::sample::Sample;
-use wirelab_report::{Extent, Input, NoRequests, OfRequest, Pooled};
+use wirelab_report::{Extent, Input, JudgedClaim, NoRequests, OfRequest, Pooled};
 use wirelab_run::Run;
 use wirelab_stats::Moment;
 use wirelab_stats::analysis::{ClaimVerdict, RequirementResult};
@@ -71,6 +71,11 @@ pub fn judge(folder: &Path, fail_on: &[FailOn]) -> Result {
 /// The results of the requirements of a run.
 pub fn requirements(folder: &Path) -> Result<Vec<RequirementResult>> {
     with_input(folder, |input| input.analysis.requirements.clone())
+}
+
+/// The claims of a run with their verdicts.
+pub fn claims(folder: &Path) -> Result<Vec<JudgedClaim>> {
+    with_input(folder, wirelab_report::judged_claims)
 }
 
 /// Prints a report: text for people, or a document.

@@ -8,9 +8,10 @@ use std::time::SystemTime;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Cell;
+use wirelab_report::JudgedClaim;
 use wirelab_run::store::folder::Folder;
 use wirelab_run::{Run, tags};
-use wirelab_serve::{Entry, Format, Library, LibraryError, Progress, State};
+use wirelab_serve::{Claim, Entry, Format, Library, LibraryError, Progress, State, StudyClaims};
 
 use crate::args;
 use crate::commands::{compare, history, report};
@@ -19,13 +20,12 @@ use crate::failure::Failure;
 /// The number of failures that the page of a run shows.
 const FAILURES: usize = 5;
 
-/// Columns of texts.
-const WIDTH: usize = 120;
-
 /// The runs of a folder. A run is read again only if its files changed.
 pub(super) struct RunFolders {
     folder: PathBuf,
     known: Mutex<BTreeMap<String, Known>>,
+    /// The claims of runs, which are computed once for each mark.
+    claims: Mutex<BTreeMap<String, (Mark, Vec<Claim>)>>,
 }
 
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl RunFolders {
                 folder.display()
             )));
         }
-        Ok(Self { folder: folder.to_owned(), known: Mutex::default() })
+        Ok(Self { folder: folder.to_owned(), known: Mutex::default(), claims: Mutex::default() })
     }
 
     /// The names of all run folders. Names that are no text are left out: no address can have them.
@@ -64,7 +64,7 @@ impl RunFolders {
     }
 
     /// The folder of a run. Only names that the folder lists are accepted, so no name leads out of it.
-    fn path(&self, run: &str) -> Result<PathBuf, LibraryError> {
+    pub(super) fn path(&self, run: &str) -> Result<PathBuf, LibraryError> {
         match self.names()?.contains(run) {
             true => Ok(self.folder.join(run)),
             false => Err(LibraryError::NoRun(run.to_owned())),
@@ -77,6 +77,22 @@ impl RunFolders {
         // A run without readable tags is shown without them.
         let tags = tags::read(&path).unwrap_or_default().into_iter().collect();
         Entry { tags, ..self.untagged(name, &path) }
+    }
+
+    /// The claims of a run.
+    fn claims_of(&self, name: &str) -> Result<Vec<Claim>, LibraryError> {
+        let path = self.folder.join(name);
+        let mark = mark(&path);
+        let known = || self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, claims)) = known().get(name).filter(|(of, _)| *of == mark) {
+            return Ok(claims.clone());
+        }
+        let judged = report::claims(&path).map_err(|failure| refused(&failure))?;
+        let in_words =
+            |JudgedClaim { id, text, verdict, effects }| Claim { id, text, verdict: verdict.to_owned(), effects };
+        let claims: Vec<_> = judged.into_iter().map(in_words).collect();
+        known().insert(name.to_owned(), (mark, claims.clone()));
+        Ok(claims)
     }
 
     fn untagged(&self, name: &str, path: &Path) -> Entry {
@@ -151,7 +167,7 @@ fn progress(run: &Run, mark: Mark) -> Progress {
 }
 
 /// A failure of a command, as the page shows it.
-fn refused(failure: &Failure) -> LibraryError {
+pub(super) fn refused(failure: &Failure) -> LibraryError {
     LibraryError::Refused(failure.to_string())
 }
 
@@ -168,6 +184,26 @@ impl Library for RunFolders {
         Ok(self.entry(run).progress)
     }
 
+    fn tags(&self, run: &str) -> Result<Vec<String>, LibraryError> {
+        self.path(run)?;
+        Ok(self.entry(run).tags)
+    }
+
+    fn claims(&self) -> Result<Vec<StudyClaims>, LibraryError> {
+        let mut newest = BTreeMap::new();
+        for entry in self.runs()?.into_iter().filter(|entry| entry.progress.state == State::Ended) {
+            newest.entry((entry.study, entry.lab)).or_insert(entry.name);
+        }
+        let mut found = Vec::new();
+        for ((study, lab), run) in newest {
+            let claims = self.claims_of(&run)?;
+            if !claims.is_empty() {
+                found.push(StudyClaims { study, lab, run, claims });
+            }
+        }
+        Ok(found)
+    }
+
     fn report(&self, run: &str, format: Format) -> Result<String, LibraryError> {
         let format = match format {
             Format::Html => args::Format::Html,
@@ -179,10 +215,10 @@ impl Library for RunFolders {
     }
 
     fn compare(&self, [first, second]: [&str; 2]) -> Result<String, LibraryError> {
-        compare::text([self.path(first)?, self.path(second)?], WIDTH).map_err(|failure| refused(&failure))
+        compare::page([self.path(first)?, self.path(second)?]).map_err(|failure| refused(&failure))
     }
 
     fn history(&self, study: &str, metric: Option<&str>) -> Result<String, LibraryError> {
-        history::text(&self.folder, study, metric, WIDTH).map_err(|failure| refused(&failure))
+        history::page(&self.folder, study, metric).map_err(|failure| refused(&failure))
     }
 }
