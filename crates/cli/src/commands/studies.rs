@@ -18,7 +18,7 @@ use crate::output::{print, print_document, print_json};
 use crate::{labs, stderr};
 
 /// The JSON Schema of study files.
-const SCHEMA: &str = include_str!("../../../../contract/schema/study.schema.json");
+pub const SCHEMA: &str = include_str!("../../../../contract/schema/study.schema.json");
 
 /// The line of the built-in studies that tells editors their schema (Taplo), and the line for a copy.
 const IN_CHECKOUT: &str = "#:schema ../../contract/schema/study.schema.json\n";
@@ -54,12 +54,18 @@ pub struct Source {
 /// Reads a built-in study by name, or a study file by path.
 pub fn read(name: &str) -> Result<Source> {
     let text = text(name)?;
-    let study = wirelab_plan::parse_and(&text, name, &|study| known(study).map(drop)).map_err(Failure::input)?;
+    let study = parse(&text, name).map_err(Failure::input)?;
     let is_file = wirelab_plan::builtin().iter().all(|builtin| builtin.text != text);
     Ok(Source { study, name: name.to_owned(), text, is_file })
 }
 
-fn text(name: &str) -> Result<String> {
+/// Reads a study with all checks that need no machine.
+pub fn parse(text: &str, file: &str) -> std::result::Result<Study, StudyError> {
+    wirelab_plan::parse_and(text, file, &|study| known(study).map(drop))
+}
+
+/// The text of a built-in study, or of a study file by path.
+pub fn text(name: &str) -> Result<String> {
     let is_path = name.contains('/') || name.ends_with(".toml");
     if !is_path {
         match wirelab_plan::find(name) {
@@ -149,7 +155,7 @@ fn copied(text: &str) -> String {
 }
 
 /// The text of a study with another name.
-fn renamed(text: &str, name: &str, new: &str) -> Result<String> {
+pub fn renamed(text: &str, name: &str, new: &str) -> Result<String> {
     let text = copied(text).replacen(&format!("name = {name:?}"), &format!("name = {new:?}"), 1);
     wirelab_plan::parse(&text, "--name").map_err(Failure::input)?;
     Ok(text)
@@ -175,27 +181,40 @@ fn list(as_json: bool) -> Result {
 
 fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
     let study = read(name)?.resolve(preset, &[])?;
-    // An unknown lab is refused when it is opened.
-    let defaults = labs::find(&study.lab).map(|lab| (lab.defaults)()).unwrap_or_default();
-    let (plan, _) = wirelab_plan::plan_in(&study, &defaults).map_err(Failure::input)?;
+    let plan = plan(&study).map_err(Failure::input)?;
     if as_json {
         return print_json(&plan);
     }
     warn_of_short_windows(&study, &plan);
+    print(&format!("{name} is valid: {}", size(&study, &plan)))
+}
+
+/// The plan of a resolved study, without the endpoints of this machine.
+///
+/// # Errors
+/// If a cell cannot be planned.
+pub fn plan(study: &Study) -> std::result::Result<Plan, StudyError> {
+    // An unknown lab is refused when it is opened.
+    let defaults = labs::find(&study.lab).map(|lab| (lab.defaults)()).unwrap_or_default();
+    wirelab_plan::plan_in(study, &defaults).map(|(plan, _)| plan)
+}
+
+/// The size and the expected duration of a plan, in lines.
+pub fn size(study: &Study, plan: &Plan) -> String {
     let mut text = format!(
-        "{name} is valid: {} cells, {} comparisons, {} to {} blocks.\n{}\n",
+        "{} cells, {} comparisons, {} to {} blocks.\n{}\n",
         plan.cells.len(),
         plan.comparisons.len(),
         plan.min_blocks,
         plan.max_blocks,
-        wirelab_plan::expected(&plan, [study.planted, study.references], &[])
+        wirelab_plan::expected(plan, [study.planted, study.references], &[])
     );
-    if wirelab_plan::takes_installed(&study) {
+    if wirelab_plan::takes_installed(study) {
         text.push_str(
             "`installed` is counted as one endpoint; `wirelab run --plan` shows the cells on this machine.\n",
         );
     }
-    print(&text)
+    text
 }
 
 /// Prints which percentiles the windows are too short for.

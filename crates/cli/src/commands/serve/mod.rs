@@ -1,20 +1,29 @@
 //! `wirelab serve`: a local web page over a folder of runs.
 
 mod library;
+mod runner;
+mod workshop;
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 
-use wirelab_serve::Server;
+use wirelab_serve::{Server, Workshop};
 
 use crate::args::ServeArgs;
 use crate::commands::serve::library::RunFolders;
+use crate::commands::serve::workshop::Desk;
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_document};
 
 /// Serves until Ctrl-C.
 pub fn serve(args: &ServeArgs) -> Result {
-    let library = RunFolders::of(&args.folder)?;
+    if args.write {
+        std::fs::create_dir_all(&args.folder)
+            .map_err(|error| Failure::input(format!("cannot make the folder {}: {error}", args.folder.display())))?;
+    }
+    let library = Arc::new(RunFolders::of(&args.folder)?);
+    let desk = args.write.then(|| Desk::of(&args.folder, Arc::clone(&library))).transpose()?.map(Arc::new);
     let stop = stop_flag()?;
     let server = Server::bind(args.port).map_err(|error| {
         let remedy = match error.kind() {
@@ -29,5 +38,9 @@ pub fn serve(args: &ServeArgs) -> Result {
         true => print_document(&format!("{}\n", serde_json::json!({ "address": address })))?,
         false => print(&format!("The runs in {}: {address}\nCtrl-C ends the server.\n", args.folder.display()))?,
     }
-    server.run(library, &stop).map_err(|error| Failure::failed(format!("the server failed: {error}")))
+    let served = server.run(library, desk.clone().map(|desk| desk as Arc<dyn Workshop>), &stop);
+    if let Some(desk) = desk {
+        desk.end();
+    }
+    served.map_err(|error| Failure::failed(format!("the server failed: {error}")))
 }
