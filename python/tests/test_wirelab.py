@@ -83,7 +83,7 @@ def test_an_archive_has_everything_but_samples():
         run.samples()
 
 
-def test_a_plot_has_a_row_for_each_comparison():
+def test_a_plot_has_a_row_for_each_comparison_and_is_saved_as_pdf(tmp_path):
     import matplotlib
 
     matplotlib.use("agg")
@@ -91,6 +91,8 @@ def test_a_plot_has_a_row_for_each_comparison():
     axes = run.plot("response_p90")
     compared = [one for one in run.report["comparisons"] if one["metric"] == "response_p90"]
     assert len(axes.get_yticklabels()) == len(compared)
+    axes.figure.savefig(tmp_path / "ratios.pdf", bbox_inches="tight")
+    assert (tmp_path / "ratios.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_mistakes_say_what_to_do(tmp_path, monkeypatch):
