@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
 .PHONY: help quick build check test test-endpoints setup lint format deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration audit fuzz faults bench-peers bench-limits bench-engine agreement bench-null-server chart power clean
+	check-browsertime calibration audit fuzz faults bench-peers bench-limits bench-engine agreement bench-query bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -148,6 +148,9 @@ bench-peers: build ## compare the load generator with h2load, wrk, oha and ghz (
 
 bench-limits: build ## memory, open connections and lag of the load generator (LIMITS=lag; some minutes)
 	tests/bench/limits.sh $(LIMITS)
+
+bench-query: ## how long a query over ten million requests takes (DuckDB; a minute)
+	@tests/python.sh --run tests/bench/query.py
 
 bench-null-server: ## compare the null server with nginx (some minutes)
 	tests/bench/null-server.sh
