@@ -75,6 +75,22 @@ mod tests {
         }
     }
 
+    /// `beta_binomial_log_mixture` of the package confseq 0.0.11, two-sided with g = h = 1/2 and the `v_opt` that makes
+    /// the mixture Beta(1/2, 1/2), at s = heads - tosses/2 and v = tosses/4.
+    #[test]
+    fn the_evidence_is_that_of_confseq() {
+        for (heads, tosses, evidence) in [
+            (0, 11, 5.841_946_673_9),
+            (3, 30, 9.097_413_613_3),
+            (8, 40, 5.630_970_292_7),
+            (70, 100, 5.697_094_044_4),
+            (200, 500, 6.734_147_485_0),
+        ] {
+            let found = log_evidence(heads, tosses);
+            assert!((found - evidence).abs() < 1e-9, "{heads} of {tosses}: {found}");
+        }
+    }
+
     #[test]
     fn the_interval_of_eleven_blocks_is_their_range_and_narrows() {
         let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
