@@ -12,6 +12,7 @@ import json
 import math
 import subprocess
 import sys
+import textwrap
 import time
 
 # Reasons for which a comparison was not judged at all. Every other comparison counts.
@@ -119,8 +120,9 @@ TITLES = {
 def text(result):
     """The result as Markdown."""
     machine = ", ".join(f"{key}: {value}" for key, value in result["machine"].items() if value is not None)
-    lines = [f"- **Measured.** {result['date']}, {result['minutes']:.1f} minutes; runs: {result['complete_runs']}."]
-    lines += [f"- **Machine.** {machine}.", f"- **Settings.** {', '.join(result['settings'])}."]
+    facts = [f"**Measured.** {result['date']}, {result['minutes']:.1f} minutes; runs: {result['complete_runs']}."]
+    facts += [f"**Machine.** {machine}.", f"**Settings.** {', '.join(result['settings'])}."]
+    lines = [textwrap.fill(fact, 115, initial_indent="- ", subsequent_indent="  ") for fact in facts]
     for kind, title in TITLES.items():
         lines += ["", f"## {title}", "", "| case | count | share | 95 % interval |", "|---|---|---|---|"]
         for what, share in result[kind].items():
