@@ -30,6 +30,7 @@ addEventListener("beforeprint", () => {
   for (const part of unfolded) part.open = true;
 });
 addEventListener("afterprint", () => {
+  for (const figure of all("figure.alone")) figure.classList.remove("alone");
   for (const part of unfolded) part.open = false;
 });
 
@@ -223,6 +224,11 @@ for (const figure of all("figure.chart")) {
   };
   button("SVG", () => save(new Blob([drawing(figure).svg], { type: "image/svg+xml" }), `${name}.svg`));
   button("PNG", () => picture(drawing(figure), (blob) => save(blob, `${name}.png`)));
+  // The print dialogue saves the chart, which is then the only part on paper, as a vector drawing.
+  button("PDF", () => {
+    figure.classList.add("alone");
+    print();
+  });
   if (figure.querySelector(".tip")) {
     button("CSV", () => save(new Blob([csv(figure)], { type: "text/csv" }), `${name}.csv`));
   }

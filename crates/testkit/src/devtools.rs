@@ -84,11 +84,15 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", &media);
     }
 
-    /// Lays the page out as on paper with this space, in CSS pixels, and returns what it prints: a PDF in base64.
-    pub fn print(&mut self, [width, height]: [u32; 2]) -> String {
+    /// Lays the page out as on paper with this space, in CSS pixels.
+    pub fn lay_out_on_paper(&mut self, [width, height]: [u32; 2]) {
         self.look([width, height], false);
         self.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
         self.eval("dispatchEvent(new Event('beforeprint'))");
+    }
+
+    /// What the page prints: a PDF in base64.
+    pub fn print(&mut self) -> String {
         let mut printed = self.call("Page.printToPDF", &json!({ "printBackground": true }));
         serde_json::from_value(printed["data"].take()).unwrap()
     }

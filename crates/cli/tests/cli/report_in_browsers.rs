@@ -73,8 +73,9 @@ fn a_printed_report_has_every_chart_as_a_whole_on_a_page() {
     run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
     let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
     page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
-    let printed = page.print(PAPER);
+    let printed = page.print();
     assert!(printed.starts_with("JVBERi"), "it is no PDF: {}", &printed[..40]);
+    page.lay_out_on_paper(PAPER);
     let [width, height] = PAPER;
     let broken = format!(
         "[...document.querySelectorAll('figure.chart .facets.all .facet')].filter((facet) => {{
@@ -88,6 +89,28 @@ fn a_printed_report_has_every_chart_as_a_whole_on_a_page() {
     let avoided = "[...document.querySelectorAll('figure.chart .facet')].every((facet) =>
         getComputedStyle(facet).breakInside === 'avoid')";
     assert_eq!(page.eval(avoided), true, "no drawing is cut at the end of a page");
+}
+
+#[test]
+fn a_chart_is_printed_alone_for_a_paper() {
+    if !is_here(Browser::Chromium) {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
+    let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
+    page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+    let whole = page.print().len();
+    page.eval("document.getElementById('boxes').classList.add('alone')");
+    let alone = page.print().len();
+    assert!(alone < whole / 3, "{alone} of {whole} bytes");
+    assert_eq!(page.eval("document.querySelectorAll('.alone').length"), 0, "the page is whole again");
+    page.lay_out_on_paper(PAPER);
+    page.eval("document.getElementById('boxes').classList.add('alone')");
+    let shown = "[...document.querySelectorAll('main *')].filter((part) =>
+        part.getClientRects().length > 0 && !part.closest('figure.alone') && !part.querySelector('figure.alone')).length";
+    assert_eq!(page.eval(shown), 0, "nothing else is on paper");
+    assert_eq!(page.eval("document.querySelector('#boxes svg').getClientRects().length"), 1);
 }
 
 #[test]
