@@ -304,6 +304,8 @@ fn a_run_that_a_page_started_is_stopped_resumed_and_ends_with_the_server() {
     let mut page = Page::open(&served.address);
     click(&mut page, "nav a[href='/new']");
     click(&mut page, "a[href='/edit?file=long.toml']");
+    // The script of the page has checked the study, so it hears clicks.
+    page.until(&says("plan", " blocks."));
     click(&mut page, "#start");
     page.until(&format!("location.pathname.startsWith('/runs/long') && Number({}) > 0", field("trials")));
     let again = "fetch('/start', { method: 'POST', body: '{\"file\": \"long.toml\"}' }).then((said) => said.text())";

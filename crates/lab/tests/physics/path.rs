@@ -94,7 +94,9 @@ fn the_prober_finds_the_round_trip_the_loss_and_the_path_mtu_of_a_link() {
         assert!(marks.iter().all(|mark| mark.arrived.iter().all(|arrived| *arrived == mark.sent)), "{marks:?}");
     }
     let found = emulating(&[&reading]);
-    assert_eq!((found.mtu, found.jitter, found.bandwidth), (Some(1400), None, None), "{found:?}");
+    assert_eq!((found.mtu, found.bandwidth), (Some(1400), None), "{found:?}");
+    // A busy machine makes some jitter itself.
+    assert!(found.jitter.is_none_or(|jitter| jitter < Span::from_millis(3)), "{found:?}");
 }
 
 fn the_prober_finds_overtaking_packets() {
