@@ -313,7 +313,8 @@ fn a_run_that_a_page_started_is_stopped_resumed_and_ends_with_the_server() {
     assert!(refused.as_str().unwrap().contains("runs disturb the measurements of each other"), "{refused}");
 
     click(&mut page, "#stop button");
-    page.until(&format!("{} === 'stopped'", field("state")));
+    // The page loads itself again to offer it.
+    page.until(&format!("{} === 'stopped' && document.getElementById('resume') !== null", field("state")));
     let trials = page.eval(&field("trials"));
     click(&mut page, "#resume button");
     page.until(&format!("{} === 'running'", field("state")));
