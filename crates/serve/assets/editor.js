@@ -12,7 +12,8 @@ const ask = async (path, body) => {
   if (!response) return { error: "The server does not answer. Was it ended?" };
   return response.json().catch(() => ({ error: `The server refused the request (status ${response.status}).` }));
 };
-// The file and its text as this page last read or wrote it, so that saving it again replaces nobody's changes.
+// The file and its text as this page last read or wrote it. Saving sends both, and the server keeps a file that another
+// program has changed since.
 let known = "isFile" in element("editor").dataset ? { file: element("file").value, text: study.value } : null;
 const draft = () => {
   const file = element("file").value;

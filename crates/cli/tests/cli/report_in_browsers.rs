@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 use wirelab_browser::Browser;
 use wirelab_testkit::browsers::is_here;
 use wirelab_testkit::devtools::{Page, axe_core};
@@ -12,6 +12,15 @@ use wirelab_testkit::{only_run, run};
 
 /// Width and height of A4 without margins of a centimetre, in CSS pixels.
 const PAPER: [u32; 2] = [718, 1047];
+
+/// The report of a run in Chromium, complete.
+fn opened() -> (TempDir, Page) {
+    let folder = tempdir().unwrap();
+    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
+    let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
+    page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+    (folder, page)
+}
 
 #[test]
 fn the_reports_of_a_run_and_of_a_table_are_readable_without_a_network() {
@@ -69,10 +78,7 @@ fn a_printed_report_has_every_chart_as_a_whole_on_a_page() {
     if !is_here(Browser::Chromium) {
         return;
     }
-    let folder = tempdir().unwrap();
-    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
-    let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
-    page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+    let (_folder, mut page) = opened();
     let printed = page.print();
     assert!(printed.starts_with("JVBERi"), "it is no PDF: {}", &printed[..40]);
     page.lay_out_on_paper(PAPER);
@@ -96,10 +102,7 @@ fn a_chart_is_printed_alone_for_a_paper() {
     if !is_here(Browser::Chromium) {
         return;
     }
-    let folder = tempdir().unwrap();
-    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
-    let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
-    page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+    let (_folder, mut page) = opened();
     let whole = page.print().len();
     page.eval("document.getElementById('boxes').classList.add('alone')");
     let alone = page.print().len();
@@ -119,10 +122,7 @@ fn a_report_violates_no_rule_of_accessibility_wide_narrow_or_dark() {
         return;
     }
     let Some(axe) = axe_core() else { return };
-    let folder = tempdir().unwrap();
-    run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
-    let mut page = Page::open(&format!("file://{}", only_run(folder.path()).join("report.html").display()));
-    page.until("document.readyState === 'complete' && document.querySelector('.headline') !== null");
+    let (_folder, mut page) = opened();
     for (size, is_dark) in [([1280, 800], false), ([400, 800], false), ([1280, 800], true)] {
         page.look(size, is_dark);
         page.eval("for (const part of document.querySelectorAll('details')) part.open = true");

@@ -14,7 +14,7 @@ use wirelab_serve::{LibraryError, Started};
 
 use crate::stderr;
 
-/// The interval between two looks at a process that starts a run.
+/// The interval between two looks at a process that starts a run: at the lock that it holds as soon as there is a run.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The part of the output of a process that is shown, in bytes from its end.
@@ -220,6 +220,8 @@ fn reported_run(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use wirelab_testkit::eventually;
+
     use super::*;
 
     fn runner() -> (tempfile::TempDir, Runner) {
@@ -233,7 +235,7 @@ mod tests {
         fs::create_dir(folder.join("one")).unwrap();
         fs::write(folder.join("one/manifest.json"), "{}").unwrap();
         let mut command = Command::new("sh");
-        let script = "trap 'echo interrupted >&2; exit 130' INT; exec 9>one/lock; while :; do sleep 0.05; done";
+        let script = "sleep infinity & trap 'kill $!; echo interrupted >&2; exit 130' INT; exec 9>one/lock; wait";
         command.args(["-c", script]).current_dir(folder);
         command
     }
@@ -246,9 +248,7 @@ mod tests {
         assert!(second.contains("`one` is in progress, and runs disturb"), "{second}");
         assert_eq!(runner.started().unwrap().end, None);
         runner.stop().unwrap();
-        while runner.started().unwrap().end.is_none() {
-            std::thread::sleep(LOOK);
-        }
+        eventually("the end of the command", || runner.started().unwrap().end.is_some());
         assert_eq!(runner.started().unwrap().end.as_deref(), Some("interrupted"));
         assert!(runner.stop().unwrap_err().to_string().contains("no run of this server"));
     }
