@@ -5,6 +5,7 @@ mod browsers;
 mod carried;
 mod commands;
 mod complete;
+mod descriptors;
 mod discovery;
 mod failure;
 mod interrupt;
@@ -32,10 +33,11 @@ fn main() -> ExitCode {
         log::start_helper();
     } else if cli.command.is_internal() {
         log::start_inside();
-    } else if let Err(failure) =
-        log::start(&cli.log, matches!(cli.command, Command::Run(_) | Command::Ab(_) | Command::Resume(_)))
-    {
-        return failure.report();
+    } else {
+        let keeps_log = matches!(cli.command, Command::Run(_) | Command::Ab(_) | Command::Resume(_));
+        if let Err(failure) = descriptors::check().and_then(|()| log::start(&cli.log, keeps_log)) {
+            return failure.report();
+        }
     }
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),

@@ -37,3 +37,15 @@ fn a_run_with_twenty_files_fails_its_trials_with_the_remedy_and_stops() {
         assert!(trial["reason"].as_str().unwrap().contains("ulimit -n 1024"), "{trial}");
     }
 }
+
+#[test]
+fn commands_with_hardly_any_files_name_the_limit() {
+    let folder = tempdir().unwrap();
+    for files in [4, 6, 7] {
+        for command in [&["load", "http://127.0.0.1:9/"][..], &["doctor"], &["probe", "https://127.0.0.1:9/"]] {
+            let ended = limited(files, folder.path(), command).with_status(1);
+            let ended = ended.complains(&["cannot open 5 more files", "`ulimit -n 1024`"]);
+            assert!(!ended.err.contains("panicked"), "{}", ended.err);
+        }
+    }
+}
