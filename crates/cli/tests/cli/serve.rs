@@ -315,6 +315,8 @@ fn a_run_that_a_page_started_is_stopped_resumed_and_ends_with_the_server() {
     click(&mut page, "#stop button");
     // The page loads itself again to offer it.
     page.until(&format!("{} === 'stopped' && document.getElementById('resume') !== null", field("state")));
+    let words = "document.querySelector('[aria-label=\"Last words of the run\"]')?.textContent ?? ''";
+    assert!(page.eval(words).as_str().unwrap().contains("wirelab resume"), "{}", page.eval(words));
     let trials = page.eval(&field("trials"));
     click(&mut page, "#resume button");
     page.until(&format!("{} === 'running'", field("state")));

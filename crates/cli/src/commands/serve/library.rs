@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use wirelab_model::journal::TrialRecord;
@@ -13,6 +13,7 @@ use wirelab_run::store::folder::Folder;
 use wirelab_run::{Run, tags};
 use wirelab_serve::{Claim, Entry, Format, Library, LibraryError, Progress, State, StudyClaims};
 
+use super::runner::Runner;
 use crate::args;
 use crate::commands::{compare, history, report};
 use crate::failure::Failure;
@@ -26,6 +27,8 @@ pub(super) struct RunFolders {
     known: Mutex<BTreeMap<String, Known>>,
     /// The claims of runs, which are computed once for each mark.
     claims: Mutex<BTreeMap<String, (Mark, Vec<Claim>)>>,
+    /// What starts runs, if the pages may.
+    runner: Option<Arc<Runner>>,
 }
 
 #[derive(Clone)]
@@ -44,14 +47,14 @@ struct Mark {
 impl RunFolders {
     /// # Errors
     /// If this is no folder.
-    pub(super) fn of(folder: &Path) -> Result<Self, Failure> {
+    pub(super) fn of(folder: &Path, runner: Option<Arc<Runner>>) -> Result<Self, Failure> {
         if !folder.is_dir() {
             return Err(Failure::input(format!(
                 "{} is no folder. Name the folder that contains run folders, or start with `wirelab run quick`",
                 folder.display()
             )));
         }
-        Ok(Self { folder: folder.to_owned(), known: Mutex::default(), claims: Mutex::default() })
+        Ok(Self { folder: folder.to_owned(), known: Mutex::default(), claims: Mutex::default(), runner })
     }
 
     /// The names of all run folders. Names that are no text are left out: no address can have them.
@@ -74,9 +77,14 @@ impl RunFolders {
     /// The entry of a run. Its tags are always read; the other facts only if its files changed.
     fn entry(&self, name: &str) -> Entry {
         let path = self.folder.join(name);
+        let mut entry = self.untagged(name, &path);
         // A run without readable tags is shown without them.
-        let tags = tags::read(&path).unwrap_or_default().into_iter().collect();
-        Entry { tags, ..self.untagged(name, &path) }
+        entry.tags = tags::read(&path).unwrap_or_default().into_iter().collect();
+        // After its last trial a process writes the report and says how the run went, without the lock.
+        if self.runner.as_ref().is_some_and(|runner| runner.works_on(name)) {
+            entry.progress.state = State::Running;
+        }
+        entry
     }
 
     /// The claims of a run.

@@ -22,8 +22,11 @@ pub fn serve(args: &ServeArgs) -> Result {
         std::fs::create_dir_all(&args.folder)
             .map_err(|error| Failure::input(format!("cannot make the folder {}: {error}", args.folder.display())))?;
     }
-    let library = Arc::new(RunFolders::of(&args.folder)?);
-    let desk = args.write.then(|| Desk::of(&args.folder, Arc::clone(&library))).transpose()?.map(Arc::new);
+    let desk = args.write.then(|| Desk::of(&args.folder)).transpose()?.map(Arc::new);
+    let library = match &desk {
+        Some(desk) => desk.runs(),
+        None => Arc::new(RunFolders::of(&args.folder, None)?),
+    };
     let stop = stop_flag()?;
     let server = Server::bind(args.port).map_err(|error| {
         let remedy = match error.kind() {

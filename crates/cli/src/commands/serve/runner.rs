@@ -118,6 +118,12 @@ impl Runner {
         Some(Started { what: process.what.clone(), run: process.run.clone(), end: process.end.clone() })
     }
 
+    /// Whether the command in progress works on the run of this name.
+    pub(super) fn works_on(&self, run: &str) -> bool {
+        let state = self.state();
+        state.newest.as_ref().is_some_and(|process| process.end.is_none() && process.run.as_deref() == Some(run))
+    }
+
     /// Ends the command in progress as Ctrl-C does, and waits for its end. No other one starts.
     pub(super) fn end(&self) {
         let mut state = self.state();
@@ -247,8 +253,10 @@ mod tests {
         let second = runner.start(&mut Command::new("true"), "other.toml").unwrap_err().to_string();
         assert!(second.contains("`one` is in progress, and runs disturb"), "{second}");
         assert_eq!(runner.started().unwrap().end, None);
+        assert!(runner.works_on("one") && !runner.works_on("two"));
         runner.stop().unwrap();
         eventually("the end of the command", || runner.started().unwrap().end.is_some());
+        assert!(!runner.works_on("one"));
         assert_eq!(runner.started().unwrap().end.as_deref(), Some("interrupted"));
         assert!(runner.stop().unwrap_err().to_string().contains("no run of this server"));
     }

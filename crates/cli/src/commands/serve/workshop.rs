@@ -33,7 +33,7 @@ pub(super) struct Desk {
     /// The folder of runs, as the user named it.
     folder: PathBuf,
     runs: Arc<RunFolders>,
-    runner: Runner,
+    runner: Arc<Runner>,
 }
 
 fn wrong(message: impl ToString) -> LibraryError {
@@ -43,10 +43,17 @@ fn wrong(message: impl ToString) -> LibraryError {
 impl Desk {
     /// # Errors
     /// If the working folder or the folder of runs cannot be found.
-    pub(super) fn of(folder: &Path, runs: Arc<RunFolders>) -> Result<Self, Failure> {
+    pub(super) fn of(folder: &Path) -> Result<Self, Failure> {
         let found = |error| Failure::input(format!("cannot find the working folder or {}: {error}", folder.display()));
         let working = std::env::current_dir().map_err(found)?;
-        Ok(Self { working, folder: folder.to_owned(), runs, runner: Runner::of(folder).map_err(found)? })
+        let runner = Arc::new(Runner::of(folder).map_err(found)?);
+        let runs = Arc::new(RunFolders::of(folder, Some(Arc::clone(&runner)))?);
+        Ok(Self { working, folder: folder.to_owned(), runs, runner })
+    }
+
+    /// The runs, among them what this server starts.
+    pub(super) fn runs(&self) -> Arc<RunFolders> {
+        Arc::clone(&self.runs)
     }
 
     /// Ends the run in progress, if this server started it.
@@ -266,8 +273,7 @@ mod tests {
 
     fn desk() -> (tempfile::TempDir, Desk) {
         let folder = tempfile::tempdir().unwrap();
-        let runs = Arc::new(RunFolders::of(folder.path()).unwrap());
-        let desk = Desk { working: folder.path().to_owned(), ..Desk::of(folder.path(), runs).unwrap() };
+        let desk = Desk { working: folder.path().to_owned(), ..Desk::of(folder.path()).unwrap() };
         (folder, desk)
     }
 
