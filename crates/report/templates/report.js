@@ -90,6 +90,35 @@ const whole = (svg) => svg.dataset.whole ?? svg.getAttribute("viewBox");
 const show = (svg, box) => {
   svg.dataset.whole = whole(svg);
   svg.setAttribute("viewBox", box);
+  svg.classList.toggle("zoomed", box !== whole(svg));
+  keepLabels(svg);
+};
+// The labels of the axes that the part leaves out, at its edges: those of the ticks below, and all to the left of the
+// plot. The other labels would lie over marks.
+const EDGE = 20;
+const keepLabels = (svg) => {
+  svg.querySelector(".kept")?.remove();
+  if (!svg.classList.contains("zoomed")) return;
+  const [left, top, width, height] = boxOf(svg.getAttribute("viewBox"));
+  const scale = width / boxOf(whole(svg))[2];
+  const plot = Math.min(...all(".s-grid, .s-zero", svg).map((line) => line.getBBox().x));
+  const kept = element("g", { class: "kept", "aria-hidden": "true" });
+  const keep = (label, place) => {
+    const copy = label.cloneNode(true);
+    const size = label.getAttribute("font-size") * scale;
+    for (const [name, value] of Object.entries({ ...place, "font-size": size, "stroke-width": size / 4 })) copy.setAttribute(name, value);
+    kept.append(copy);
+  };
+  for (const label of all("text:not([transform])", svg)) {
+    const [x, y] = ["x", "y"].map((side) => Number(label.getAttribute(side)));
+    const box = label.getBBox();
+    if (label.classList.contains("f-tick")) {
+      if (box.x >= left && box.x + box.width <= left + width && y > top + height) keep(label, { y: top + height - EDGE * scale });
+    } else if (box.x + box.width <= plot && box.x < left && y > top && y < top + height) {
+      keep(label, { x: left + EDGE * scale, "text-anchor": "start" });
+    }
+  }
+  svg.append(kept);
 };
 const placeIn = (svg, event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
 const partBetween = (one, other, [, , width, height]) => {
@@ -139,8 +168,8 @@ const plain = (svg, place) => {
     for (const name of STYLES) part.setAttribute(name, style.getPropertyValue(name));
     part.removeAttribute("class");
   });
-  for (const tip of all("[data-facts]", copy)) tip.remove();
-  copy.removeAttribute("style");
+  for (const part of all("[data-facts], .kept", copy)) part.remove();
+  for (const name of ["style", "class"]) copy.removeAttribute(name);
   for (const [key, value] of Object.entries(place)) copy.setAttribute(key, value);
   return copy;
 };

@@ -61,7 +61,7 @@ pub fn assert_readable(report: &Path) {
         assert_eq!((&load["outcome"], &load["warnings"]), (&"ok".into(), &serde_json::json!([])), "{browser}: {load}");
     }
     if browsers.contains(&"chromium") {
-        let found = found(&fs::read_to_string(report).unwrap());
+        let found = laid_out(&fs::read_to_string(report).unwrap());
         assert!(found["drawings"].as_u64() >= Some(4), "{found}");
         for flaw in ["without_size", "cut_off", "headings_that_do_not_sort"] {
             assert_eq!(found[flaw], serde_json::json!([]), "{flaw}: {found}");
@@ -73,8 +73,13 @@ pub fn assert_readable(report: &Path) {
     }
 }
 
-/// Chromium's findings in a page that is a file, without any network.
-fn found(page: &str) -> Value {
+/// What Chromium finds in a report that is a file, without any network, in a window of 1280 by 800: among others
+/// `first_screen`, what is on it, and `first_fold`, the screens before the first folded part.
+///
+/// # Panics
+/// If the page is no report, or Chromium is not installed.
+#[must_use]
+pub fn laid_out(page: &str) -> Value {
     let folder = tempdir().unwrap();
     let copy = folder.path().join("report.html");
     let end = page.rfind("</body>").expect("the page has an end");

@@ -1,12 +1,13 @@
 //! Reports in real browsers. `pages.rs` tests the reports of page loads.
 
 use std::fs;
+use std::path::Path;
 
 use tempfile::{TempDir, tempdir};
 use wirelab_browser::Browser;
 use wirelab_testkit::browsers::is_here;
 use wirelab_testkit::devtools::{Page, axe_core};
-use wirelab_testkit::readable::assert_readable;
+use wirelab_testkit::readable::{assert_readable, laid_out};
 use wirelab_testkit::tab::{Key, Tab, in_each_browser};
 use wirelab_testkit::{only_run, run};
 
@@ -31,6 +32,19 @@ fn the_reports_of_a_run_and_of_a_table_are_readable_without_a_network() {
     let table = folder.path().join("table.html");
     fs::write(&table, said.out).unwrap();
     assert_readable(&table);
+}
+
+#[test]
+fn the_largest_kept_report_begins_with_its_answer() {
+    if !is_here(Browser::Chromium) {
+        return;
+    }
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/cloud-quic/results/2026-11-25-two-cores");
+    let report = run(tempdir().unwrap().path(), &["report", archive.to_str().unwrap(), "--format", "html"]);
+    let found = laid_out(&report.with_status(0).out);
+    assert_eq!(found["first_screen"], serde_json::json!({ "headline": true, "overview": true }), "{found}");
+    assert!(found["first_fold"].as_f64() <= Some(6.0), "{found}");
+    assert!(found["drawings"].as_u64() >= Some(200), "{found}");
 }
 
 #[test]
@@ -65,8 +79,14 @@ fn a_mark_selects_its_cell_in_all_charts_and_each_drawing_can_be_enlarged() {
             return now.split(' ')[2] / before.split(' ')[2];
         })()";
         page.until(&format!("Math.abs({share} - 0.5) < 0.05"));
+        // The middle of the drawing has neither the labels below nor those to the left of it.
+        let kept = "[...document.querySelectorAll('#boxes .facet svg .kept text')].filter((label) => {
+            const [inner, outer] = [label, label.ownerSVGElement].map((part) => part.getBoundingClientRect());
+            return inner.left > outer.left - 1 && inner.right < outer.right + 1 && inner.bottom < outer.bottom + 1;
+        }).map((label) => label.classList[0])";
+        page.until(&format!("['f-tick', 'f-ink'].every((kind) => {kept}.includes(kind))"));
         page.press(Key::Escape);
-        page.until(&format!("{share} === 1"));
+        page.until(&format!("{share} === 1 && {kept}.length === 0"));
         page.eval("document.querySelector('#boxes .exports button').click()");
         let width = "document.querySelector('#boxes .facet').getBoundingClientRect().width";
         assert!(page.eval(width).as_f64().unwrap() > 600.0, "{browser:?}: the drawing has the whole width");

@@ -20,6 +20,8 @@ pub(crate) enum Paint {
     Ink,
     /// Less important text.
     Muted,
+    /// The labels of a horizontal axis.
+    Tick,
     /// Lines of the grid.
     Grid,
     /// The line of the baseline or of no difference.
@@ -50,9 +52,10 @@ pub(crate) enum Paint {
 /// The number of series with distinct colour, dash and marker.
 pub(crate) const SERIES: usize = 12;
 
-const NAMED: [(Paint, &str); 14] = [
+const NAMED: [(Paint, &str); 15] = [
     (Paint::Ink, "ink"),
     (Paint::Muted, "muted"),
+    (Paint::Tick, "tick"),
     (Paint::Grid, "grid"),
     (Paint::Zero, "zero"),
     (Paint::Margin, "margin"),
@@ -212,7 +215,7 @@ impl Canvas<'_> {
     /// The label below a tick of a horizontal axis, shifted if the drawing's edge would cut it off.
     pub(crate) fn tick(&mut self, label: &str, (x, y): (f64, f64)) {
         let half = (label.chars().count() as f64 * DIGIT / 2.0).min(self.width / 2.0);
-        self.text(label, (x.clamp(half, self.width - half), y), Align::Middle, Paint::Muted);
+        self.text(label, (x.clamp(half, self.width - half), y), Align::Middle, Paint::Tick);
     }
 
     /// A vertical text, centred at a point: the title of a vertical axis.
