@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint format deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet \
-	check-browsertime calibration audit fuzz faults bench-peers bench-limits bench-engine agreement bench-query bench-null-server chart power clean
+.PHONY: help quick build check test test-endpoints setup lint format deny prose docs gallery reference results unit python on-cluster image dist cluster cluster-check cluster-down test-cluster test-pages test-quiet test-slow \
+	check-browsertime calibration audit fuzz faults kills sanitize bench-peers bench-limits bench-engine agreement bench-query bench-null-server chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -17,6 +17,8 @@ ENDPOINTS ?=
 EXCEPT ?=
 # How long each target of fuzz runs.
 FUZZ_SECONDS ?= 60
+# How many runs are killed, over all labs.
+KILLS ?= 1000
 # How long the audit runs.
 AUDIT_MINUTES ?= 60
 # Compiles our own crates with clippy's compiler, so that one compilation gives the programs and the lints.
@@ -57,6 +59,7 @@ format:
 deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml)
 	@echo "== dependencies"
 	@tests/deny.sh
+	@tests/test_advisories.py --quiet
 
 prose: ## check the wording of all pages against the rules in tests/prose (seconds)
 	@echo "== prose"
@@ -112,7 +115,10 @@ cluster-down: ## remove every trace of that cluster
 test-cluster: ## the tests that need this cluster (root; installs packages; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked -p wirelab --test cli -- --ignored --nocapture --test-threads=1 --skip in_short
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked -p wirelab --test cli -- --ignored --nocapture --test-threads=1 --skip in_short cluster:: crowd:: helm:: kubernetes::
+
+test-slow: setup ## what takes minutes of processor time: the whole contract of the built-in endpoint, all tutorials, long bisection
+	$(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --ignored bisect:: contract:: tutorial::
 
 test-pages: setup ## compare browsers' first bytes with the round trips of handshakes (a quiet machine, some minutes)
 	$(CARGO) test --release --locked -p wirelab --test physics -- --ignored pages::
@@ -139,6 +145,12 @@ fuzz: ## fuzz the readers of foreign text and bytes by coverage (FUZZ_SECONDS=60
 
 faults: ## fail each operation of a run that changes files or starts something, or kill wirelab there (strace; more than ten minutes)
 	WIRELAB_FAULTS=all $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture faults::
+
+kills: ## kill wirelab at random moments of runs in the labs fake, loopback and netns (KILLS=1000; half an hour)
+	WIRELAB_KILLS=$(KILLS) $(CARGO) test $(LINTED) --profile tests --locked --workspace --test cli -- --nocapture killed_at_random::
+
+sanitize: ## the tests of crates with unsafe code, under AddressSanitizer (a quarter of an hour)
+	tests/sanitize.sh $(CARGO)
 
 agreement: build ## the verdicts of studies with the load engine beside those with the built-in client (about 20 minutes)
 	tests/bench/agreement.py $(WIRELAB)

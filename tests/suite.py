@@ -135,7 +135,7 @@ class Suite:
         for title in self.broken:
             print(f"   FAILED: {title}")
         print(f"   {passed} passed, {failed} failed, {len(whole)} skipped, {len(parts)} parts skipped, {len(retries)} retries, "
-              f"{ignored} for other targets (make test-quiet, make test-cluster); {len(self.programs)} programs")
+              f"{ignored} for other targets (make test-quiet, make test-slow, make test-cluster); {len(self.programs)} programs")
         return 1 if failed or self.failures or self.broken else 0
 
 

@@ -68,6 +68,7 @@ fn the_first_slow_commit_is_found_and_its_working_trees_are_removed() {
 }
 
 #[test]
+#[ignore = "minutes of processor time in all: make test-slow"]
 fn the_first_slow_build_of_a_list_is_found_though_it_takes_many_times_as_long() {
     let place = Place::new();
     for (name, delay) in [("one", 1), ("two", 15), ("three", 16)] {

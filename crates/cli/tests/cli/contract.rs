@@ -25,10 +25,23 @@ fn assert_keeps_the_contract_in(endpoint: &Endpoint, words: &str) {
 }
 
 #[test]
+fn the_load_engine_keeps_the_contract() {
+    let [_, engine] = endpoints::own(&program());
+    assert_keeps_the_contract(&engine);
+}
+
+#[test]
+fn the_built_in_endpoint_keeps_the_contract_over_http2_and_http3() {
+    let [builtin, _] = endpoints::own(&program());
+    assert_keeps_the_contract_in(&builtin, "h2: ");
+    assert_keeps_the_contract_in(&builtin, "h3: ");
+}
+
+#[test]
+#[ignore = "minutes of processor time in all: make test-slow"]
 fn the_built_in_endpoint_keeps_the_contract() {
-    for own in endpoints::own(&program()) {
-        assert_keeps_the_contract(&own);
-    }
+    let [builtin, _] = endpoints::own(&program());
+    assert_keeps_the_contract(&builtin);
 }
 
 #[test]

@@ -118,6 +118,7 @@ fn your_service_is_compared_as_the_tutorial_says() {
 }
 
 #[test]
+#[ignore = "minutes of processor time in all: make test-slow"]
 fn nginx_with_compression_costs_processor_time_as_the_tutorial_says() {
     if !Path::new("/usr/sbin/nginx").exists() {
         let remedy = "apt-get install nginx-light".to_owned();
@@ -138,6 +139,7 @@ fn nginx_with_compression_costs_processor_time_as_the_tutorial_says() {
 }
 
 #[test]
+#[ignore = "minutes of processor time in all: make test-slow"]
 fn functions_of_fastapi_are_compared_as_the_tutorial_says() {
     let tutorial = Tutorial::open("fastapi-go-nginx.md");
     tutorial.save("plain.py");
@@ -150,6 +152,7 @@ fn functions_of_fastapi_are_compared_as_the_tutorial_says() {
 }
 
 #[test]
+#[ignore = "minutes of processor time in all: make test-slow"]
 fn a_slower_build_in_go_is_found_as_the_tutorial_says() {
     let Some(cache) = go_cache() else {
         let remedy = "https://go.dev/doc/install (1.22 or later)".to_owned();
