@@ -1,17 +1,21 @@
 //! A short command of the agent.
 
-use std::io::Read;
 use std::time::Instant;
 
-use crate::remote::{Ended, Piece, Remote, Stream, words};
+use crate::remote::{Complaints, Ended, Piece, Remote, Stream};
 use wirelab_lab::LabError;
+
+/// The longest standard output of a command in bytes, unless it has a limit of its own: more than the results of any
+/// trial.
+const MOST: usize = 1 << 30;
 
 /// A running command.
 pub struct Call {
     what: String,
     stream: Box<dyn Stream>,
-    stderr: Option<Box<dyn Read + Send>>,
+    complaints: Complaints,
     said: Vec<u8>,
+    most: usize,
 }
 
 impl Call {
@@ -27,26 +31,35 @@ impl Call {
     /// The call of a command that runs already; `what` names it in messages.
     #[must_use]
     pub fn over(mut stream: Box<dyn Stream>, what: String, input: Vec<u8>) -> Self {
-        let stderr = stream.stderr();
+        let complaints = Complaints::of(stream.stderr());
         if !input.is_empty() {
             stream.write(input);
         }
         stream.close();
-        Self { what, stream, stderr, said: Vec::new() }
+        Self { what, stream, complaints, said: Vec::new(), most: MOST }
+    }
+
+    /// The same call; it fails if the command says more than this number of bytes.
+    #[must_use]
+    pub fn at_most(self, bytes: usize) -> Self {
+        Self { most: bytes, ..self }
     }
 
     /// Waits for the command's end and returns its standard output; `None` at the deadline.
     ///
     /// # Errors
-    /// If the command failed.
+    /// If the command failed, or said too much.
     pub fn answer(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, LabError> {
         loop {
             match self.stream.read(deadline) {
-                Piece::Bytes(bytes) => self.said.extend(bytes),
+                Piece::Bytes(bytes) if self.said.len() + bytes.len() <= self.most => self.said.extend(bytes),
+                Piece::Bytes(_) => {
+                    return Err(LabError::process(format!("{} said more than {} bytes", self.what, self.most)));
+                }
                 Piece::Deadline => return Ok(None),
                 Piece::Ended(Ended::Code(0)) => return Ok(Some(std::mem::take(&mut self.said))),
                 Piece::Ended(ended) => {
-                    let (how, words) = (ended.phrase("failed"), words(&mut self.stderr));
+                    let (how, words) = (ended.phrase("failed"), self.complaints.words());
                     return Err(LabError::process(format!("{} {how}: {words}", self.what)));
                 }
             }

@@ -18,7 +18,7 @@ pub use call::{Call, output};
 pub use files::Sent;
 pub use path::measure_path;
 pub use process::RemoteProcess;
-pub use remote::{Ended, Loss, Piece, Remote, State, Stream};
+pub use remote::{Complaints, Ended, Loss, Piece, Remote, State, Stream};
 pub use there::{
     Facts, HOLDER, Held, Kind, NAMING_PORT, NO_PEERS, Peers, ROOT, ROUTING_TIMEOUT, SIGN_OF_LIFE, SUBCOMMAND,
 };

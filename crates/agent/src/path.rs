@@ -10,7 +10,10 @@ use wirelab_model::path::{Measured, PathReading};
 use wirelab_model::units::BitRate;
 
 use crate::call::output;
-use crate::remote::{Piece, Remote, Stream, words};
+use crate::remote::{Complaints, Piece, Remote, Stream};
+
+/// The longest line of a reflector in bytes.
+const MEETING: usize = 64 * 1024;
 
 /// Time-outs of the start of a reflector, and of a measurement: a path that loses most packets makes it repeat much.
 const STARTING: Duration = Duration::from_secs(20);
@@ -41,6 +44,7 @@ fn reflector(server: &dyn Remote, address: IpAddr) -> Result<(Meeting, Box<dyn S
     let address = address.to_string();
     let mut stream = server.run(&["reflect", &address])?;
     let attempt = || LabError::process(format!("cannot measure the path to {}", server.name()));
+    let mut complaints = Complaints::of(stream.stderr());
     let (mut said, deadline) = (Vec::new(), Instant::now() + STARTING);
     loop {
         if let Some(end) = said.iter().position(|byte| *byte == b'\n') {
@@ -48,11 +52,11 @@ fn reflector(server: &dyn Remote, address: IpAddr) -> Result<(Meeting, Box<dyn S
             return Ok((meeting, stream));
         }
         match stream.read(deadline) {
-            Piece::Bytes(bytes) => said.extend(bytes),
+            Piece::Bytes(bytes) if said.len() < MEETING => said.extend(bytes),
+            Piece::Bytes(_) => return Err(attempt().because(format!("its line has more than {MEETING} bytes"))),
             Piece::Deadline => return Err(attempt().because(format!("its agent said nothing within {STARTING:?}"))),
             Piece::Ended(ended) => {
-                let words = words(&mut stream.stderr());
-                return Err(attempt().because(format!("its agent {}: {words}", ended.phrase("ended"))));
+                return Err(attempt().because(format!("its agent {}: {}", ended.phrase("ended"), complaints.words())));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Access to a host, which a lab implements for its transport.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use wirelab_lab::LabError;
@@ -89,11 +90,34 @@ impl Ended {
     }
 }
 
-/// The unread rest of a command's standard error; after an error, the part that was read.
-pub(crate) fn words(stderr: &mut Option<Box<dyn Read + Send>>) -> String {
-    let mut words = String::new();
-    if let Some(mut stderr) = stderr.take() {
-        let _ = stderr.read_to_string(&mut words);
+/// Standard error of a command. It is read as it comes, so that a command that writes much of it goes on; only its
+/// beginning is kept.
+pub struct Complaints(Option<JoinHandle<Vec<u8>>>);
+
+/// The part of standard error that is kept, in bytes.
+const KEPT: usize = 64 * 1024;
+
+impl Complaints {
+    /// Reads standard error from now on.
+    #[must_use]
+    pub fn of(stderr: Option<Box<dyn Read + Send>>) -> Self {
+        Self(stderr.map(|mut stderr| {
+            thread::spawn(move || {
+                let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
+                loop {
+                    match stderr.read(&mut buffer) {
+                        Ok(count @ 1..) => kept.extend(&buffer[..count.min(KEPT - kept.len())]),
+                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                        Ok(0) | Err(_) => return kept,
+                    }
+                }
+            })
+        }))
     }
-    words.trim().to_owned()
+
+    /// What was written, once the command has closed standard error.
+    pub fn words(&mut self) -> String {
+        let kept = self.0.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        String::from_utf8_lossy(&kept).trim().to_owned()
+    }
 }

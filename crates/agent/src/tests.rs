@@ -93,6 +93,15 @@ fn soon() -> Instant {
 }
 
 #[test]
+fn a_call_that_says_too_much_fails_and_its_complaints_are_cut() {
+    let flood = Call::start(&shell("yes"), &["look"], Vec::new()).unwrap().at_most(1000).answer(soon());
+    assert_eq!(flood.unwrap_err().to_string(), "`look` in the shell said more than 1000 bytes");
+    let long = Call::start(&shell("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 3"), &["look"], Vec::new());
+    let complaint = long.unwrap().answer(soon()).unwrap_err().to_string();
+    assert!(complaint.len() < 100_000 && complaint.contains("exit status 3: xxx"), "{}", complaint.len());
+}
+
+#[test]
 fn a_call_returns_what_the_agent_said_or_why_it_failed() {
     let echo = Call::start(&shell("cat; echo $*"), &["look"], b"input ".to_vec()).unwrap().answer(soon());
     assert_eq!(echo.unwrap(), Some(b"input look\n".to_vec()));

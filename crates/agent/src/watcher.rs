@@ -1,22 +1,24 @@
 //! The client of an agent that observes endpoints.
 
-use std::io::Read;
 use std::time::{Duration, Instant};
 
 use wirelab_lab::{LabError, Role};
 use wirelab_model::metric::Values;
 
-use crate::remote::{Piece, Remote, Stream, words};
+use crate::remote::{Complaints, Piece, Remote, Stream};
 use crate::there::part;
 
 /// Time-out of an answer.
 pub const ANSWERING: Duration = Duration::from_secs(20);
 
+/// The longest answer in bytes.
+const ANSWER: usize = 64 << 20;
+
 /// An agent that observes endpoints from their host.
 pub struct Watcher {
     host: String,
     stream: Box<dyn Stream>,
-    stderr: Option<Box<dyn Read + Send>>,
+    complaints: Complaints,
     said: Vec<u8>,
     /// Why the agent's values are void.
     failed: Option<LabError>,
@@ -37,8 +39,8 @@ impl Watcher {
             command.extend([part(role), spec]);
         }
         let mut stream = remote.run(&command)?;
-        let stderr = stream.stderr();
-        Ok(Self { host: remote.name().to_owned(), stream, stderr, said: Vec::new(), failed: None })
+        let complaints = Complaints::of(stream.stderr());
+        Ok(Self { host: remote.name().to_owned(), stream, complaints, said: Vec::new(), failed: None })
     }
 
     /// Sends a line.
@@ -76,14 +78,19 @@ impl Watcher {
                 return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
             }
             match self.stream.read(deadline) {
-                Piece::Bytes(bytes) => self.said.extend(bytes),
+                Piece::Bytes(bytes) if self.said.len() + bytes.len() <= ANSWER => self.said.extend(bytes),
+                Piece::Bytes(_) => {
+                    return Err(LabError::process(format!(
+                        "the agent that observes in {host} said a line of more than {ANSWER} bytes"
+                    )));
+                }
                 Piece::Deadline => {
                     return Err(LabError::process(format!(
                         "the agent that observes in {host} said nothing for {ANSWERING:?}"
                     )));
                 }
                 Piece::Ended(ended) => {
-                    let (how, words) = (ended.phrase("ended"), words(&mut self.stderr));
+                    let (how, words) = (ended.phrase("ended"), self.complaints.words());
                     return Err(LabError::process(format!("the agent that observes in {host} {how}: {words}")));
                 }
             }

@@ -2,18 +2,17 @@
 //! is lost.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
-use std::process::ChildStdin;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use wirelab_agent::{Call, Ended, Held, Piece, SIGN_OF_LIFE, SUBCOMMAND, Stream};
+use wirelab_agent::{Call, Complaints, Ended, Held, Piece, SIGN_OF_LIFE, SUBCOMMAND, Stream};
 use wirelab_lab::LabError;
 
-use crate::ssh::{RemoteCommand, Ssh};
+use crate::ssh::{Input, RemoteCommand, Ssh};
 
 /// Time-out of each step of a connection but the copy.
 const STEP: Duration = Duration::from_secs(30);
@@ -23,6 +22,12 @@ const COPY: Duration = Duration::from_secs(600);
 
 /// Time-out of the removal of the folder.
 const REMOVAL: Duration = Duration::from_secs(20);
+
+/// The longest answer of a step in bytes. The login shell of a host may print a few pages before it.
+const ANSWER: usize = 64 * 1024;
+
+/// The longest part of an answer in a message, in characters.
+const SHOWN: usize = 200;
 
 /// Begins the line with the facts, because the login shell of a host may print lines of its own.
 const FACTS: &str = "wirelab-host";
@@ -47,6 +52,13 @@ pub(crate) struct Connection {
     listener: Option<JoinHandle<()>>,
 }
 
+/// The running agent that holds the folder.
+struct Holder {
+    command: RemoteCommand,
+    complaints: Complaints,
+    input: Input,
+}
+
 /// Why the connection was lost, once it is.
 #[derive(Default)]
 struct Loss {
@@ -63,7 +75,7 @@ impl Connection {
         let name = format!("the host {name}");
         let folder = arrive(&name, &ssh)?;
         match Self::hold(&name, &ssh, &folder, program) {
-            Ok((held, command, stdin)) => Ok(Self::new(name, ssh, folder, held, command, stdin)),
+            Ok((held, holder)) => Ok(Self::new(name, ssh, folder, held, holder)),
             Err(error) => {
                 // The agent that would remove the folder does not run.
                 let _ = step(&name, &ssh, &["rm", "-rf", &folder], Vec::new(), STEP);
@@ -72,12 +84,7 @@ impl Connection {
         }
     }
 
-    fn hold(
-        name: &str,
-        ssh: &Ssh,
-        folder: &str,
-        program: &Path,
-    ) -> Result<(Held, RemoteCommand, ChildStdin), LabError> {
+    fn hold(name: &str, ssh: &Ssh, folder: &str, program: &Path) -> Result<(Held, Holder), LabError> {
         let bytes = fs::read(program).map_err(|error| {
             LabError::file(format!("cannot read wirelab's program {}", program.display())).because(error)
         })?;
@@ -85,8 +92,9 @@ impl Connection {
         step(name, ssh, &["sh", "-c", WRITE, folder], bytes, COPY)?;
         let program = format!("{folder}/wirelab");
         let mut command = ssh.start(&[&program, SUBCOMMAND, "hold", folder])?;
+        let mut complaints = Complaints::of(command.stderr());
         let attempt = || LabError::process(format!("cannot start wirelab's agent on {name}"));
-        let held = first_line(&mut command).map_err(|words| {
+        let held = first_line(&mut command, &mut complaints).map_err(|words| {
             attempt().because(words).remedy(
                 "the host may lack the C library of this wirelab; a static build needs none (docs/labs.md, hosts)",
             )
@@ -96,22 +104,24 @@ impl Connection {
             let what = format!("{} of {length} bytes of the program arrived", held.program);
             return Err(attempt().because(what).remedy("is the disk there full?"));
         }
-        let stdin = command.take_stdin().expect("standard input is taken once");
-        Ok((held, command, stdin))
+        let input = command.take_input().expect("standard input is taken once");
+        Ok((held, Holder { command, complaints, input }))
     }
 
-    fn new(name: String, ssh: Ssh, folder: String, held: Held, command: RemoteCommand, stdin: ChildStdin) -> Self {
+    fn new(name: String, ssh: Ssh, folder: String, held: Held, holder: Holder) -> Self {
+        let Holder { mut command, mut complaints, input } = holder;
         let loss = Arc::new(Loss::default());
         let (life, beats) = channel::<()>();
         thread::spawn(move || {
-            let mut stdin = stdin;
-            // A failed write means that the command has ended, which the listener notices.
-            while beats.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) && stdin.write_all(b".").is_ok() {}
+            // A failure means that the command has ended, which the listener notices.
+            while beats.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout)
+                && input.send(b".".to_vec()).is_ok()
+            {}
         });
         let listener = thread::spawn({
-            let (loss, mut command) = (Arc::clone(&loss), command);
+            let loss = Arc::clone(&loss);
             move || {
-                let why = listen(&mut command);
+                let why = listen(&mut command, &mut complaints);
                 *loss.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
                 loss.news.notify_all();
             }
@@ -141,26 +151,22 @@ impl Drop for Connection {
 }
 
 /// Reads to the end of a command, and says how it ended.
-fn listen(command: &mut RemoteCommand) -> String {
-    let mut stderr = command.stderr();
+fn listen(command: &mut RemoteCommand, complaints: &mut Complaints) -> String {
     loop {
         match command.read(Instant::now() + Duration::from_secs(3600)) {
             Piece::Bytes(_) | Piece::Deadline => {}
             Piece::Ended(Ended::Code(code)) => {
-                return format!("its agent ended with status {code}{}", last(&mut stderr));
+                return format!("its agent ended with status {code}{}", last(complaints));
             }
-            Piece::Ended(Ended::Lost(why)) => return format!("{why}{}", last(&mut stderr)),
+            Piece::Ended(Ended::Lost(why)) => return format!("{why}{}", last(complaints)),
         }
     }
 }
 
-fn last(stderr: &mut Option<Box<dyn Read + Send>>) -> String {
-    let mut words = String::new();
-    if let Some(mut stderr) = stderr.take() {
-        let _ = stderr.read_to_string(&mut words);
-    }
-    let words = words.trim();
-    if words.is_empty() { String::new() } else { format!(": {words}") }
+/// The words of standard error after a colon.
+fn last(complaints: &mut Complaints) -> String {
+    let words = complaints.words();
+    if words.is_empty() { words } else { format!(": {words}") }
 }
 
 /// Makes the run's folder on a host of the right architecture; returns the folder.
@@ -168,8 +174,9 @@ fn arrive(name: &str, ssh: &Ssh) -> Result<String, LabError> {
     let output = step(name, ssh, &["sh", "-c", ARRIVE], Vec::new(), STEP)?;
     let facts = output.lines().find_map(|line| line.strip_prefix(FACTS)).unwrap_or_default();
     let [system, architecture, folder] = facts.split_whitespace().collect::<Vec<_>>()[..] else {
+        let said: String = output.trim().chars().take(SHOWN).collect();
         return Err(
-            LabError::process(format!("{name} did not say where its folder is")).because(format!("it said `{output}`"))
+            LabError::process(format!("{name} did not say where its folder is")).because(format!("it said `{said}`"))
         );
     };
     let own = std::env::consts::ARCH;
@@ -184,7 +191,7 @@ fn arrive(name: &str, ssh: &Ssh) -> Result<String, LabError> {
 /// Runs a short command on the host with this input, and returns what it printed.
 fn step(name: &str, ssh: &Ssh, words: &[&str], input: Vec<u8>, timeout: Duration) -> Result<String, LabError> {
     let command = ssh.start(words)?;
-    let mut call = Call::over(Box::new(command), format!("`{}` on {name}", words[0]), input);
+    let mut call = Call::over(Box::new(command), format!("`{}` on {name}", words[0]), input).at_most(ANSWER);
     let answer = call.answer(Instant::now() + timeout).map_err(|error| {
         LabError::process(format!("cannot use {name} by `ssh {}`", ssh.destination)).because(error).remedy(format!(
             "`ssh {}` must work without questions: the host key must be known, and a key must be accepted (`ssh-add`)",
@@ -196,7 +203,7 @@ fn step(name: &str, ssh: &Ssh, words: &[&str], input: Vec<u8>, timeout: Duration
 }
 
 /// The first line of a command; or how it ended, with its standard error.
-fn first_line(command: &mut RemoteCommand) -> io::Result<String> {
+fn first_line(command: &mut RemoteCommand, complaints: &mut Complaints) -> io::Result<String> {
     let mut said = Vec::new();
     let deadline = Instant::now() + STEP;
     loop {
@@ -204,10 +211,11 @@ fn first_line(command: &mut RemoteCommand) -> io::Result<String> {
             return Ok(String::from_utf8_lossy(&said[..end]).into_owned());
         }
         match command.read(deadline) {
-            Piece::Bytes(bytes) => said.extend(bytes),
+            Piece::Bytes(bytes) if said.len() < ANSWER => said.extend(bytes),
+            Piece::Bytes(_) => return Err(io::Error::other(format!("its first line has more than {ANSWER} bytes"))),
             Piece::Deadline => return Err(io::Error::other(format!("it said nothing within {STEP:?}"))),
             Piece::Ended(ended) => {
-                let words = last(&mut command.stderr());
+                let words = last(complaints);
                 return Err(io::Error::other(format!("it {}{words}", ended.phrase("ended"))));
             }
         }

@@ -3,8 +3,8 @@
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -13,6 +13,9 @@ use wirelab_lab::LabError;
 
 /// The exit status of `ssh` itself if the connection failed (ssh(1)).
 const CONNECTION_FAILED: i32 = 255;
+
+/// Chunks of standard output that wait for the reader; beyond these the command on the host blocks.
+const WAITING: usize = 64;
 
 /// Options of every connection. Without a terminal, ssh must not ask for passwords. A connection without a sign of life
 /// for 15 s is lost. The shared connection ends 5 s after its last command, also if wirelab was killed.
@@ -99,9 +102,13 @@ impl Ssh {
     }
 }
 
+/// Standard input of a command, which ends when this is dropped. What is sent waits in a queue, because a host that does
+/// not read must not hold up its user.
+pub(crate) type Input = Sender<Vec<u8>>;
+
 /// A command that runs on a host.
 pub(crate) struct RemoteCommand {
-    stdin: Option<ChildStdin>,
+    input: Option<Input>,
     stderr: Option<Box<dyn Read + Send>>,
     output: Receiver<Output>,
     end: Option<Ended>,
@@ -114,10 +121,15 @@ enum Output {
 
 impl RemoteCommand {
     fn new(mut child: Child) -> Self {
-        let stdin = child.stdin.take();
         let stderr = child.stderr.take().map(|stderr| Box::new(stderr) as Box<dyn Read + Send>);
+        let mut stdin = child.stdin.take().expect("standard input is piped");
         let mut stdout = child.stdout.take().expect("standard output is piped");
-        let (sender, output) = channel();
+        let (input, inputs) = channel::<Vec<u8>>();
+        thread::spawn(move || {
+            // A failed write means that the command has ended, which its reader notices.
+            while inputs.recv().is_ok_and(|bytes| stdin.write_all(&bytes).is_ok()) {}
+        });
+        let (sender, output) = sync_channel(WAITING);
         // The thread also reaps the child, so that a dropped session leaves no zombie.
         thread::spawn(move || {
             let mut buffer = vec![0; 1 << 16];
@@ -131,12 +143,12 @@ impl RemoteCommand {
             }
             let _ = sender.send(Output::Ended(ended(&mut child)));
         });
-        Self { stdin, stderr, output, end: None }
+        Self { input: Some(input), stderr, output, end: None }
     }
 
-    /// Standard input, which ends with the returned value.
-    pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.stdin.take()
+    /// Standard input, which then ends with the returned value.
+    pub(crate) fn take_input(&mut self) -> Option<Input> {
+        self.input.take()
     }
 }
 
@@ -163,11 +175,11 @@ impl Stream for RemoteCommand {
     }
 
     fn write(&self, bytes: Vec<u8>) -> bool {
-        self.stdin.as_ref().is_some_and(|mut stdin| stdin.write_all(&bytes).is_ok())
+        self.input.as_ref().is_some_and(|input| input.send(bytes).is_ok())
     }
 
     fn close(&mut self) {
-        self.stdin = None;
+        self.input = None;
     }
 
     fn stderr(&mut self) -> Option<Box<dyn Read + Send>> {
