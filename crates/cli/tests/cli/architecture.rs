@@ -113,6 +113,34 @@ fn nothing_but_the_command_line_prints_or_exits() {
     );
 }
 
+/// Measured times come from clocks that nobody sets. Whoever reads the time of day does so for one of these purposes.
+#[test]
+fn the_time_of_day_measures_nothing() {
+    let purposes = BTreeMap::from([
+        ("browser/src/film/mod.rs", "browsers report the times of pictures so"),
+        ("browser/src/load.rs", "the date of a load in its archive"),
+        ("cli/src/visits.rs", "limits that hold from one command to the next"),
+        ("kubernetes/src/names.rs", "a unique name"),
+        ("lab/src/guard.rs", "a unique name"),
+        ("lab/src/log.rs", "dates in the log"),
+        ("lab/src/netns/port.rs", "the kernel stamps packets so; a step of the clock counts as an age of 0"),
+        ("observe/src/prometheus/board.rs", "dates of actions, as Prometheus has them"),
+        ("observe/src/witness/process.rs", "the kernel stamps packets so"),
+        ("run/src/pki.rs", "dates of certificates"),
+        ("run/src/run.rs", "the name of a run"),
+        ("run/src/store/journal.rs", "dates in the journal"),
+    ]);
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
+    let product = crates.map(|name| name.into_string().unwrap()).filter(|name| name != "testkit");
+    let reads = ["SystemTime::now()", "Timestamp::now()", "Zoned::now()", "CLOCK_REALTIME"];
+    let found: BTreeSet<String> = product
+        .flat_map(|name| code(&name))
+        .filter(|(_, text)| reads.iter().any(|word| text.contains(word)))
+        .map(|(path, _)| path.to_string_lossy().rsplit_once("crates/").unwrap().1.to_owned())
+        .collect();
+    assert_eq!(found, purposes.into_keys().map(str::to_owned).collect());
+}
+
 #[test]
 fn no_code_names_an_endpoint_but_the_built_in_one() {
     let names: Vec<_> = fs::read_dir(root().join("endpoints"))

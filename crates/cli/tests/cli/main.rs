@@ -41,6 +41,7 @@ mod reference;
 mod report_in_browsers;
 mod requests;
 mod serve;
+mod suspended;
 mod tags;
 mod terminal;
 mod traced;
