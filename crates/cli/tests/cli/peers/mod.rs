@@ -11,6 +11,7 @@ mod http3;
 pub(crate) mod quic;
 mod script;
 mod server;
+mod ssh;
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
