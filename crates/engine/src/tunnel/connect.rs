@@ -58,6 +58,7 @@ impl Messages {
                 200..=299 => Ok(Read::Open(size)),
                 status => Err(self.refused(status, answer.headers)),
             },
+            Err(httparse::Error::TooManyHeaders) => Err(format!("its answer has more than {FIELDS} fields")),
             Err(error) if bytes.first() == Some(&5) => {
                 Err(format!("its answer is not HTTP ({error}), but that of a SOCKS proxy; try socks5://"))
             }

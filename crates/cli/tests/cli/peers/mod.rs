@@ -8,6 +8,7 @@ mod h2spec;
 mod http1;
 mod http2;
 mod http3;
+mod proxies;
 pub(crate) mod quic;
 mod script;
 mod server;
