@@ -102,8 +102,8 @@ impl Ssh {
     }
 }
 
-/// Standard input of a command, which ends when this is dropped. What is sent waits in a queue, because a host that does
-/// not read must not hold up its user.
+/// Standard input of a command, which ends when this is dropped. What is sent waits in a queue, because a host that
+/// does not read must not hold up its user.
 pub(crate) type Input = Sender<Vec<u8>>;
 
 /// A command that runs on a host.

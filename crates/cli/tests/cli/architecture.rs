@@ -113,7 +113,7 @@ fn nothing_but_the_command_line_prints_or_exits() {
     );
 }
 
-/// Measured times come from clocks that nobody sets. Whoever reads the time of day does so for one of these purposes.
+/// Measured times come from clocks that cannot be set. The time of day is read for these purposes only.
 #[test]
 fn the_time_of_day_measures_nothing() {
     let purposes = BTreeMap::from([

@@ -1,5 +1,5 @@
-//! Each `[[proxy]]` of `tests/peers/proxies.toml` is a proxy that opens tunnels in an unusual way, or none. Both clients
-//! of `wirelab load` meet it, and `wirelab probe`.
+//! Each `[[proxy]]` of `tests/peers/proxies.toml` is a proxy that opens tunnels in an unusual way, or none. Both
+//! clients of `wirelab load` meet it, and `wirelab probe`.
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! Each `[[ssh]]` of `tests/peers/ssh.toml` is a program in the place of `ssh`: what the lab `hosts` says of it.
+//! Each `[[ssh]]` of `tests/peers/ssh.toml` is a program in the place of `ssh`, which the lab `hosts` starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
