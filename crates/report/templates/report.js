@@ -223,6 +223,10 @@ const picture = ({ svg, width, height }, then) => {
   image.setAttribute("src", `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`);
 };
 // The facts of the shown marks as rows. A spreadsheet must not run a text as a formula.
+const cellOfCsv = (text) => {
+  const safe = /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
 const csv = (figure) => {
   const rows = shown(figure).flatMap((facet) =>
     all("[data-facts]", facet).map((tip) => {
@@ -231,13 +235,66 @@ const csv = (figure) => {
     }),
   );
   const columns = [...new Set(rows.flatMap(Object.keys))];
-  const cell = (text) => {
-    const safe = /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
-    return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  const lines = rows.map((row) => columns.map((column) => cell(row[column] ?? "")).join(","));
-  return [columns.map(cell).join(","), ...lines, ""].join("\n");
+  const lines = rows.map((row) => columns.map((column) => cellOfCsv(row[column] ?? "")).join(","));
+  return [columns.map(cellOfCsv).join(","), ...lines, ""].join("\n");
 };
+// A heat map is a table. Its drawing has the cells where the page has them, in the colours of the page.
+const plainColour = (colour) => {
+  const parts = colour.match(/^color\(srgb ([\d.]+) ([\d.]+) ([\d.]+)/);
+  return parts ? `rgb(${parts.slice(1).map((part) => Math.round(part * 255)).join(", ")})` : colour;
+};
+const tableDrawing = (table) => {
+  const outer = table.getBoundingClientRect();
+  const [width, height] = [Math.ceil(table.scrollWidth), Math.ceil(outer.height)];
+  const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  svg.append(element("rect", { width, height, fill: getComputedStyle(document.body).backgroundColor }));
+  for (const cell of all("caption, th, td", table)) {
+    const [box, style] = [cell.getBoundingClientRect(), getComputedStyle(cell)];
+    const [x, y] = [box.x - outer.x, box.y - outer.y];
+    const fill = plainColour(style.backgroundColor);
+    const edge = cell.tagName === "TD" ? plainColour(style.color) : "none";
+    svg.append(element("rect", { x, y, width: box.width, height: box.height, fill, stroke: edge, "stroke-opacity": 0.3 }));
+    const lines = cell.innerText.split("\n").filter((line) => line.trim() !== "");
+    const size = parseFloat(style.fontSize);
+    const isLeft = style.textAlign === "left" || style.textAlign === "start";
+    const place = isLeft ? { x: x + 6, "text-anchor": "start" } : { x: x + box.width / 2, "text-anchor": "middle" };
+    lines.forEach((line, number) => {
+      const baseline = y + box.height / 2 + (number - (lines.length - 1) / 2) * size * 1.3 + size * 0.35;
+      const look = { fill: plainColour(style.color), "font-family": style.fontFamily, "font-size": size, "font-weight": style.fontWeight };
+      svg.append(element("text", { ...place, y: baseline, ...look }, line.trim()));
+    });
+  }
+  return { svg: new XMLSerializer().serializeToString(svg), width, height };
+};
+// The cells of a table, with those over several rows or columns in each of them.
+const tableCsv = (table) => {
+  const grid = [];
+  [...table.rows].forEach((row, top) => {
+    let left = 0;
+    for (const cell of row.cells) {
+      while (grid[top]?.[left] !== undefined) left += 1;
+      const text = (cell.title || cell.innerText).replaceAll(/\s+/g, " ").trim();
+      for (let down = 0; down < cell.rowSpan; down += 1) {
+        grid[top + down] ??= [];
+        for (let right = 0; right < cell.colSpan; right += 1) grid[top + down][left + right] = text;
+      }
+    }
+  });
+  return [...grid.map((row) => row.map(cellOfCsv).join(",")), ""].join("\n");
+};
+const saveButton = (bar, format, click) => {
+  const one = made("button", { type: "button", textContent: format, title: `Save this chart as ${format}` });
+  one.addEventListener("click", click);
+  bar.append(one);
+};
+for (const figure of all(".heat")) {
+  const table = figure.querySelector("table");
+  const bar = made("p", { className: "exports" });
+  saveButton(bar, "SVG", () => save(new Blob([tableDrawing(table).svg], { type: "image/svg+xml" }), `${figure.id}.svg`));
+  saveButton(bar, "PNG", () => picture(tableDrawing(table), (blob) => save(blob, `${figure.id}.png`)));
+  saveButton(bar, "CSV", () => save(new Blob([tableCsv(table)], { type: "text/csv" }), `${figure.id}.csv`));
+  table.parentElement.after(bar);
+}
 for (const figure of all("figure.chart")) {
   const name = figure.id;
   const bar = made("p", { className: "exports" });
@@ -246,11 +303,7 @@ for (const figure of all("figure.chart")) {
   large.setAttribute("aria-pressed", "false");
   large.addEventListener("click", () => large.setAttribute("aria-pressed", String(figure.classList.toggle("large"))));
   bar.append(large);
-  const button = (format, click) => {
-    const one = made("button", { type: "button", textContent: format, title: `Save this chart as ${format}` });
-    one.addEventListener("click", click);
-    bar.append(one);
-  };
+  const button = (format, click) => saveButton(bar, format, click);
   button("SVG", () => save(new Blob([drawing(figure).svg], { type: "image/svg+xml" }), `${name}.svg`));
   button("PNG", () => picture(drawing(figure), (blob) => save(blob, `${name}.png`)));
   // The print dialogue saves the chart, which is then the only part on paper, as a vector drawing.

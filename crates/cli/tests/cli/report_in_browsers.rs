@@ -87,6 +87,15 @@ fn a_mark_selects_its_cell_in_all_charts_and_each_drawing_can_be_enlarged() {
         page.until(&format!("['f-tick', 'f-ink'].every((kind) => {kept}.includes(kind))"));
         page.press(Key::Escape);
         page.until(&format!("{share} === 1 && {kept}.length === 0"));
+        let heat_map = "document.querySelector('.heat table')";
+        let drawn = page.eval(&format!("tableDrawing({heat_map}).svg"));
+        let is_drawing =
+            "new DOMParser().parseFromString(tableDrawing(document.querySelector('.heat table')).svg, 'image/svg+xml')
+            .querySelectorAll('svg > text').length > 5";
+        assert_eq!(page.eval(is_drawing), true, "{browser:?}: {drawn}");
+        let table = page.eval(&format!("tableCsv({heat_map})"));
+        let lines = table.as_str().unwrap().lines().filter(|line| line.contains(',')).count();
+        assert_eq!(page.eval(&format!("{heat_map}.rows.length")), lines, "{browser:?}: {table}");
         page.eval("document.querySelector('#boxes .exports button').click()");
         let width = "document.querySelector('#boxes .facet').getBoundingClientRect().width";
         assert!(page.eval(width).as_f64().unwrap() > 600.0, "{browser:?}: the drawing has the whole width");
