@@ -29,6 +29,7 @@ pub mod probe;
 pub mod process;
 mod processors;
 mod reap;
+pub mod rights;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -29,6 +29,7 @@ use crate::lines::{Lines, shortened};
 use crate::log::Log;
 use crate::names::Names;
 use crate::reap::reap;
+use crate::rights;
 use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
 /// Time limit for a process to disappear after SIGKILL; only an uninterruptible system call can take that long.
@@ -100,7 +101,7 @@ impl LocalProcess {
             program.env(crate::guard::MARK, guard.mark());
         }
         let registration = guard.as_ref().map(|guard| guard.registration()).transpose()?;
-        prepare(&mut program, registration, home);
+        prepare(&mut program, registration, home, Rights::of(endpoint));
         let child = program.spawn().map_err(|error| {
             let remedy = match error.kind() {
                 io::ErrorKind::NotFound => Some("is it installed, and does its `command` (and folder) exist?"),
@@ -121,7 +122,7 @@ impl LocalProcess {
         guard.check()?;
         program.env(crate::guard::MARK, guard.mark());
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        prepare(&mut program, Some(guard.registration()?), None);
+        prepare(&mut program, Some(guard.registration()?), None, Rights::Few);
         let child = program.spawn().map_err(|error| {
             LabError::start(format!("cannot start {label}: {}", program.get_program().display()), error)
         })?;
@@ -375,13 +376,30 @@ impl Home {
     }
 }
 
+/// The rights of a program that root starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Those of wirelab.
+    All,
+    /// None over the whole machine ([`rights::withhold`]).
+    Few,
+}
+
+impl Rights {
+    /// An endpoint with a folder is a program of others. One without is wirelab itself, which gives up its rights
+    /// unless it starts a program of the user.
+    fn of(endpoint: &Endpoint) -> Self {
+        if endpoint.folder.is_some() { Self::Few } else { Self::All }
+    }
+}
+
 /// The time by which the kernel may delay an endpoint's timers, in nanoseconds; the default of 50 us is an error of
 /// every delay and schedule. Threads and programs inherit it (`PR_SET_TIMERSLACK(2const)`).
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// Configures a program to lead its own process group, die with the calling thread, register with the guard before
-/// exec, wake on time, and enter its namespaces and processors.
-pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home: Option<Arc<Home>>) {
+/// exec, wake on time, enter its namespaces and processors, and do without rights.
+pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home: Option<Arc<Home>>, rights: Rights) {
     let parent = getpid();
     program.process_group(0);
     let hook = move || {
@@ -392,9 +410,13 @@ pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home
         }
         registration.as_ref().map_or(Ok(()), |pipe| Guard::register(pipe, getpid()))?;
         set_current_timer_slack(Some(TIMER_SLACK_NS))?;
-        home.as_ref().map_or(Ok(()), |home| home.enter())
+        home.as_ref().map_or(Ok(()), |home| home.enter())?;
+        match rights {
+            Rights::All => Ok(()),
+            Rights::Few => rights::withhold(),
+        }
     };
     // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)). The closure
-    // makes at most ten system calls, formats an integer on the stack, and neither allocates nor takes a lock.
+    // makes a few dozen system calls, formats an integer on the stack, and neither allocates nor takes a lock.
     unsafe { program.pre_exec(hook) };
 }

@@ -39,6 +39,10 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
         (EndpointRole::Client { spec }, false) => (spec, wirelab_endpoint::request),
         (EndpointRole::Client { spec }, true) => (spec, wirelab_endpoint::engine::request),
     };
+    // What a peer sends is parsed here.
+    if let Err(error) = wirelab_lab::rights::withhold() {
+        return Failure::failed(format!("cannot give up rights over the machine: {error}")).report();
+    }
     match std::fs::read_to_string(path) {
         Ok(text) => ExitCode::from(u8::try_from(run(&text)).unwrap_or(1)),
         Err(error) => Failure::failed(format!("cannot read the spec {}: {error}", path.display())).report(),

@@ -19,7 +19,7 @@ use crate::deadline::readable;
 use crate::endpoints::day;
 use crate::endpoints::installation::{Attempt, Installation, Record, disk_usage, remedies};
 use crate::guard::{self, Guard};
-use crate::process::prepare;
+use crate::process::{Rights, prepare};
 
 /// Time limit of a step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -164,7 +164,7 @@ impl Installation {
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(attempt("opening the log"))?)
             .stderr(output);
-        prepare(&mut command, Some(guard.registration()?), None);
+        prepare(&mut command, Some(guard.registration()?), None, Rights::All);
         // SAFETY: two system calls between fork and exec, which touch no memory; if the machine forbids them, the
         // step runs without.
         unsafe {

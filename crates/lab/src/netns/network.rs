@@ -17,7 +17,7 @@ use crate::deadline::readable;
 use crate::guard::Guard;
 use crate::lines::shortened;
 use crate::netns::fabric::{Answer, Hosts, Request, SUBCOMMAND, Tallied};
-use crate::process::{Home, prepare};
+use crate::process::{Home, Rights, prepare};
 
 /// Time limit to create the network, and for requests that do not wait for the link.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -45,7 +45,7 @@ impl Network {
             |error: std::io::Error| LabError::network("cannot start the process that holds the network").because(error);
         let mut command = Command::new(program);
         command.arg(SUBCOMMAND).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        prepare(&mut command, Some(guard.registration()?), None);
+        prepare(&mut command, Some(guard.registration()?), None, Rights::All);
         let mut child = command.spawn().map_err(attempt)?;
         let (requests, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
         let mut network = Self { child, requests, answers, guard, unread: Vec::new(), owner: None };

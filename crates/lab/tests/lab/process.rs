@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use wirelab_lab::{EventError, ExitStatus, LocalProcess, Process, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
+use wirelab_testkit::{Skip, skip};
 
 /// Long enough for each script on a loaded machine. Only a failed test waits that long.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -93,6 +94,37 @@ fn an_endpoint_and_its_descendants_have_the_shortest_timer_slack() {
     let Err(EventError::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
     // A thread of a real-time class has none at all.
     assert!(["1", "0"].contains(&exit.last_words.as_str()), "{exit:?}");
+}
+
+/// A set of rights of a process (proc_pid_status(5)).
+fn rights(status: &str, set: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(set)?.strip_prefix(':')).unwrap();
+    u64::from_str_radix(line.trim(), 16).unwrap()
+}
+
+#[test]
+fn an_endpoint_that_root_starts_has_rights_over_its_network_but_not_over_the_machine() {
+    // Numbers of capabilities(7).
+    let (over_files_of_others, to_mount, to_load_modules, to_set_the_clock, to_load_programs) = (1, 21, 16, 25, 39);
+    let (to_listen_anywhere, to_change_the_user, over_networks) = (10, 7, 12);
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    if rights(&own, "CapEff") & (1 << to_mount) == 0 {
+        let (what, why) = ("rights over the machine", "this user has none to withhold");
+        skip(Skip::KernelLacks { what: what.to_owned(), why: why.to_owned() });
+        return;
+    }
+    let scene = Scene::new();
+    let mut process = scene.start("grep ^Cap /proc/self/status >&2; exit 3");
+    let Err(EventError::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
+    for set in ["CapEff", "CapPrm", "CapBnd"] {
+        let held = rights(&exit.last_words, set);
+        for right in [over_files_of_others, to_mount, to_load_modules, to_set_the_clock, to_load_programs] {
+            assert_eq!(held & (1 << right), 0, "{set}: right {right} in {held:x}");
+        }
+        for right in [to_listen_anywhere, to_change_the_user, over_networks] {
+            assert_eq!(held & (1 << right), rights(&own, set) & (1 << right), "{set}: right {right} in {held:x}");
+        }
+    }
 }
 
 #[test]
