@@ -8,6 +8,8 @@ use crate::failure::{Failure, Result};
 /// The files that an asynchronous runtime opens at its start; tokio panics if it cannot.
 const LEAST: usize = 5;
 
+/// Tries to open them.
+///
 /// # Errors
 /// If this process may open fewer files; the message has the remedy.
 pub fn check() -> Result {

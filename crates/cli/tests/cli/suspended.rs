@@ -33,10 +33,10 @@ fn a_trial_in_which_everything_stood_still_is_marked_or_fails() {
     assert!(matches!(ended.status, 0 | 1), "{}", ended.err);
     let trials: Vec<Value> = all_trials(folder.path()).into_iter().map(|(_, trial)| trial).collect();
     let stalled = |trial: &Value| trial["values"]["stalled_share"].as_f64().is_some_and(|share| share > 0.2);
-    let marked = trials.iter().filter(|trial| trial["outcome"] == "failed" || stalled(trial)).count();
-    assert!(marked >= 1, "{trials:?}");
+    let has_failed = trials.iter().any(|trial| trial["outcome"] == "failed");
+    assert!(has_failed || trials.iter().any(stalled), "{trials:?}");
     let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
-    assert!(report.contains("stalled") || report.contains("failed"), "the report does not say so");
+    assert!(has_failed || report.contains("its percentiles hide these stalls"), "the report does not say so");
 }
 
 fn signal(name: &str, processes: &[u32]) {
