@@ -16,7 +16,7 @@ use crate::servers::{Builtin, Place, Serve, serve};
 /// JavaScript that unfolds the page, counts the visible elements and lists their faults.
 const PROBE: &str = r#"
 const headline = document.querySelector(".headline")?.getBoundingClientRect();
-const overview = document.querySelector("[id=overview] svg")?.getBoundingClientRect();
+const overview = document.querySelector("[id=overview] .facet svg")?.getBoundingClientRect();
 const first_screen = {
   headline: headline !== undefined && headline.bottom <= 800,
   overview: overview === undefined || overview.bottom <= 800,
