@@ -140,7 +140,8 @@ fn attend(mut client: TcpStream, manner: Manner, heard: &Mutex<Vec<String>>) -> 
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream) {
+/// Passes all bytes on in one direction, and then its end.
+pub fn pass(mut from: TcpStream, mut to: TcpStream) {
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);
 }

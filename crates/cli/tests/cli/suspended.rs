@@ -10,7 +10,7 @@ use tempfile::tempdir;
 use wirelab_testkit::lab::all_trials;
 use wirelab_testkit::{eventually, only_run, said, tree, wirelab};
 
-/// How long everything stands still, and the window of the trial.
+/// How long everything stands still, which is what the trial suffers, and its window.
 const PAUSE: Duration = Duration::from_millis(1500);
 const WINDOW: &str = "duration=6s";
 
@@ -21,9 +21,11 @@ fn a_trial_in_which_everything_stood_still_is_marked_or_fails() {
     let one = ["--set", "connection=persistent", "--set", WINDOW, "--set", "blocks.min=1", "--set", "blocks.max=1"];
     let mut command = wirelab(folder.path(), &[&args[..], &one].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    eventually("a client", || tree::descendants(child.id()).iter().any(|process| process.line.contains("client")));
-    // In the middle of its window, also if a busy machine delays its beginning.
-    sleep(Duration::from_millis(2500));
+    // The warm-up of 20 requests takes a hundredth of this processor time.
+    eventually("a client in its window", || {
+        let all = tree::descendants(child.id());
+        all.iter().any(|process| process.line.contains("client") && ticks(process.pid) >= 30)
+    });
     let mut all: Vec<_> = tree::descendants(child.id()).iter().map(|process| process.pid).collect();
     all.push(child.id());
     signal("STOP", &all);
@@ -37,6 +39,13 @@ fn a_trial_in_which_everything_stood_still_is_marked_or_fails() {
     assert!(has_failed || trials.iter().any(stalled), "{trials:?}");
     let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
     assert!(has_failed || report.contains("its percentiles hide these stalls"), "the report does not say so");
+}
+
+/// The processor time of a process in hundredths of a second (proc_pid_stat(5)); 0 after its end.
+fn ticks(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
 fn signal(name: &str, processes: &[u32]) {

@@ -4,10 +4,8 @@
 //! A connection that must survive gets a correct request afterwards. One that must end is read to its end, and the
 //! server must then answer on another one. So no outcome depends on time.
 
-use std::fs;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -15,7 +13,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_testkit::servers::{Builtin, Place, serve};
 
 use super::http2::{self, Frame};
-use super::script::{Lines, PACE, Piece, pieces};
+use super::script::{Lines, PACE, Piece, parsed, pieces};
 
 /// The longest wait of a client for an answer, far above the need of a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -74,20 +72,15 @@ struct Outcome {
     stalls: bool,
 }
 
-fn read(file: &str) -> File {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(file);
-    toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
 /// The names of the clients of a file.
 pub(super) fn names(file: &str) -> Vec<String> {
-    read(file).client.into_iter().map(|client| client.name).collect()
+    parsed::<File>(file).client.into_iter().map(|client| client.name).collect()
 }
 
 /// Lets all clients of a file meet the built-in server.
 #[track_caller]
 fn meet(file: &str) {
-    let File { protocol, client: clients } = read(file);
+    let File { protocol, client: clients } = parsed(file);
     let place = Place::new();
     let server = Builtin::start(&place, serve(protocol));
     let mut wrong = Vec::new();

@@ -1,8 +1,6 @@
 //! The cases of h2spec, turned towards clients: `tests/peers/h2spec.toml` names the peer that covers each.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use serde::Deserialize;
 
@@ -26,9 +24,8 @@ enum Cover {
 
 #[test]
 fn every_case_of_h2spec_has_a_peer_or_a_reason() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/h2spec.toml");
     // A key that occurs twice is an error of TOML.
-    let groups: BTreeMap<String, BTreeMap<String, Cover>> = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let groups: BTreeMap<String, BTreeMap<String, Cover>> = script::parsed("h2spec.toml");
     let counts: Vec<_> = groups.iter().map(|(group, cases)| (group.as_str(), cases.len())).collect();
     assert_eq!(counts, CASES);
 

@@ -14,6 +14,7 @@ mod script;
 mod server;
 mod ssh;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -99,15 +100,21 @@ fn load(peer: &Peer, place: &Place, client: &str, limit: &str, port: u16) -> Sai
     let scheme = if peer.protocol.is_secure() { "https" } else { "http" };
     let url = format!("{scheme}://localhost:{port}/{path}");
     let requests = REQUESTS.to_string();
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -v {MEMORY} && exec timeout {LIMIT} \"$@\"")).arg("sh").arg(program());
+    let mut command = limited(place.folder());
     command.args(["load", &url, "-p", peer.protocol.token(), "--client", client, "-n", &requests, "--json"]);
     command.args(["--connect-timeout", "60s", "--timeout", limit]).args(&peer.args);
     if peer.protocol.is_secure() {
         command.args(["--ca", "ca.pem"]);
     }
-    command.current_dir(place.folder()).stdin(Stdio::null()).env("NO_COLOR", "1");
     said(command.output().unwrap())
+}
+
+/// The program in a folder, with little memory and time.
+fn limited(folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -v {MEMORY} && exec timeout {LIMIT} \"$@\"")).arg("sh").arg(program());
+    command.current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
+    command
 }
 
 impl Expected {

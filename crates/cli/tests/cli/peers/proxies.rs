@@ -1,11 +1,8 @@
 //! Each `[[proxy]]` of `tests/peers/proxies.toml` is a proxy that opens tunnels in an unusual way, or none. Both
 //! clients of `wirelab load` meet it, and `wirelab probe`.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -13,11 +10,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use socket2::SockRef;
 use wirelab_model::protocol::Protocol;
+use wirelab_testkit::proxies::pass;
 use wirelab_testkit::servers::{Builtin, Place, serve};
-use wirelab_testkit::{Said, program, said};
+use wirelab_testkit::{Said, said};
 
-use super::script::{End, PACE, unescape};
-use super::{CLIENTS, LIMIT, MEMORY};
+use super::script::{End, PACE, parsed, unescape};
+use super::{CLIENTS, limited};
 
 /// The limit of an attempt to connect, where a proxy makes use of it.
 const SHORT: &str = "400ms";
@@ -57,8 +55,7 @@ struct Proxy {
 
 #[test]
 fn proxies_pass_requests_on_or_are_named_with_the_cause() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/proxies.toml")).unwrap();
-    let File { proxy: proxies } = toml::from_str(&text).unwrap();
+    let File { proxy: proxies } = parsed("proxies.toml");
     let place = Place::new();
     let server = Builtin::start(&place, serve(Protocol::H1));
     let count = proxies.len();
@@ -78,15 +75,14 @@ fn proxies_pass_requests_on_or_are_named_with_the_cause() {
 
 fn meet(place: &Place, proxy: &Proxy, args: &[&str], server: u16, gate: &str) -> Said {
     let limit = if proxy.says.iter().any(|words| words.contains(SHORT)) { SHORT } else { "60s" };
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -v {MEMORY} && exec timeout {LIMIT} \"$@\"")).arg("sh").arg(program());
+    let mut command = limited(place.folder());
     command.args(args).arg(format!("https://localhost:{server}/bytes/10")).args(["--proxy", gate, "--ca", "ca.pem"]);
     if args[0] == "load" {
         command.args(["--connect-timeout", limit]);
     } else {
         command.args(["--timeout", limit]);
     }
-    said(command.current_dir(place.folder()).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap())
+    said(command.output().unwrap())
 }
 
 /// The deviation from the script.
@@ -158,9 +154,4 @@ fn write(proxy: &Proxy, bytes: &[u8], client: &mut TcpStream) -> io::Result<()> 
         }
     }
     Ok(())
-}
-
-fn pass(mut from: TcpStream, mut to: TcpStream) {
-    let _ = io::copy(&mut from, &mut to);
-    let _ = to.shutdown(Shutdown::Write);
 }

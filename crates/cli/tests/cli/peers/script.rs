@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use wirelab_contract::error_kind::ErrorKind;
 use wirelab_model::protocol::Protocol;
 
@@ -176,10 +177,14 @@ impl Expected {
 
 /// Reads the peers of a file.
 pub(super) fn read(file: &str) -> Vec<Peer> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(file);
-    let text = fs::read_to_string(&path).unwrap();
-    let File { protocol, peer } = toml::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let File { protocol, peer } = parsed(file);
     peer.into_iter().map(|written| written.peer(protocol)).collect()
+}
+
+/// A file of `tests/peers`.
+pub(super) fn parsed<T: DeserializeOwned>(file: &str) -> T {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(file);
+    toml::from_str(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 impl Written {

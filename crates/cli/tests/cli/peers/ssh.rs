@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::thread;
 
 use serde::Deserialize;
 use tempfile::tempdir;
-use wirelab_testkit::{program, said};
+use wirelab_testkit::said;
 
-use super::{LIMIT, MEMORY};
+use super::limited;
+use super::script::parsed;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,8 +30,7 @@ struct Peer {
 
 #[test]
 fn the_lab_hosts_names_the_fault_of_ssh_and_of_what_is_behind_it() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/ssh.toml")).unwrap();
-    let File { ssh: peers } = toml::from_str(&text).unwrap();
+    let File { ssh: peers } = parsed("ssh.toml");
     // All at once, because most of them wait.
     let wrong: Vec<_> = thread::scope(|scope| {
         let meetings: Vec<_> = peers.iter().map(|peer| scope.spawn(|| fault(peer))).collect();
@@ -53,10 +51,8 @@ fn fault(peer: &Peer) -> Option<String> {
     );
     fs::write(bin.join("ssh"), script).unwrap();
     fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -v {MEMORY} && exec timeout {LIMIT} \"$@\"")).arg("sh").arg(program());
+    let mut command = limited(folder.path());
     command.args(["run", "quick", "--lab", "hosts", "--hosts", "client=a.example,server=b.example", "--quiet"]);
-    command.current_dir(folder.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let said = said(command.output().unwrap());
     let missing = peer.says.iter().filter(|words| !said.err.contains(words.as_str()));

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,6 +29,7 @@ use wirelab_testkit::servers::Place;
 use wirelab_testkit::{program, said};
 
 use super::CLIENTS;
+use super::script::parsed;
 use relay::{Relay, Rule};
 use server::{Server, Settings};
 
@@ -332,14 +332,9 @@ fn sha256(bytes: &[u8]) -> String {
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read() -> File {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/quic.toml");
-    toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
 #[test]
 fn loads_over_quic_survive_what_networks_and_servers_may_do_or_fail_with_the_right_cause() {
-    let File { case: cases, .. } = read();
+    let File { case: cases, .. } = parsed("quic.toml");
     let place = Place::new();
     place.certificate("v6", "::1", 2099);
     let over = |protocol| cases.iter().map(move |case| (case, protocol));
@@ -364,7 +359,7 @@ fn loads_over_quic_survive_what_networks_and_servers_may_do_or_fail_with_the_rig
 
 #[test]
 fn every_test_case_of_the_interop_runner_has_a_case_or_a_reason() {
-    let File { case: cases, not } = read();
+    let File { case: cases, not } = parsed("quic.toml");
     for name in INTEROP {
         let is_covered = cases.iter().any(|case| case.interop.iter().any(|covered| covered == name));
         assert!(is_covered != not.contains_key(name), "{name} needs either a case or a reason");
